@@ -8,6 +8,7 @@
 #include "async/task.h"
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/encoding.h"
 #include "base/http_head.h"
 
 namespace reelway::http {
