@@ -1,0 +1,46 @@
+#include "object/store.h"
+
+#include <algorithm>
+
+namespace reelway::object {
+
+base::Result<base::ByteRange> resolve_range(const RangeRequest& range, std::uint64_t size) {
+  const auto nothing = [] {
+    return base::fail(base::Code::out_of_range, "nothing of the range exists", base::Scope::object);
+  };
+  if (!range.first) {
+    const std::uint64_t suffix = std::min(range.last.value_or(0), size);
+    if (suffix == 0) return nothing();
+    return base::ByteRange{.offset = size - suffix, .length = suffix};
+  }
+  if (*range.first >= size) return nothing();
+  const std::uint64_t last = std::min(range.last.value_or(size - 1), size - 1);
+  if (last < *range.first) return nothing();
+  return base::ByteRange{.offset = *range.first, .length = last - *range.first + 1};
+}
+
+base::Error bucket_not_found(const std::string& bucket) {
+  return base::fail(base::Code::not_found, "no bucket " + bucket, base::Scope::library);
+}
+
+base::Error object_not_found(const ObjectName& name) {
+  return base::fail(base::Code::not_found, "no object " + name.bucket + "/" + name.key, base::Scope::object);
+}
+
+base::Error upload_not_found(const std::string& upload_id) {
+  return base::fail(base::Code::not_found, "no upload " + upload_id, base::Scope::connection);
+}
+
+bool is_bucket_not_found(const base::Error& error) {
+  return error.code == base::Code::not_found && error.scope == base::Scope::library;
+}
+
+bool is_object_not_found(const base::Error& error) {
+  return error.code == base::Code::not_found && error.scope == base::Scope::object;
+}
+
+bool is_upload_not_found(const base::Error& error) {
+  return error.code == base::Code::not_found && error.scope == base::Scope::connection;
+}
+
+}  // namespace reelway::object
