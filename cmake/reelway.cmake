@@ -1,6 +1,8 @@
 # reelway_room(NAME [DEPS ...]): the folder that calls it becomes the static library reelway_NAME, its *_test.cc one test program
 # NAME_test, and each *_fuzz.cc a fuzzer (a program that replays its corpus where libFuzzer is off).
 
+# A room that finds a package makes it known to the rooms that link the room.
+set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
 find_package(Threads REQUIRED)
 
 add_library(reelway_flags INTERFACE)
