@@ -1,8 +1,8 @@
 #include "base/clock.h"
 
-#include <array>
-
 #include <fmt/format.h>
+
+#include <array>
 
 namespace reelway::base {
 
@@ -50,20 +50,21 @@ Calendar calendar_of(TimePoint time) {
 }
 
 constexpr std::array kWeekdays{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-constexpr std::array kMonths{"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+constexpr std::array kMonths{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                             "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
 }  // namespace
 
 std::string to_iso8601(TimePoint time) {
   const Calendar c = calendar_of(time);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", c.year, c.month, c.day, c.hour, c.minute, c.second,
-                     c.nanosecond / 1'000'000);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", c.year, c.month, c.day, c.hour, c.minute,
+                     c.second, c.nanosecond / 1'000'000);
 }
 
 std::string to_http_date(TimePoint time) {
   const Calendar c = calendar_of(time);
-  return fmt::format("{}, {:02} {} {:04} {:02}:{:02}:{:02} GMT", kWeekdays[c.weekday], c.day, kMonths[c.month - 1], c.year,
-                     c.hour, c.minute, c.second);
+  return fmt::format("{}, {:02} {} {:04} {:02}:{:02}:{:02} GMT", kWeekdays[c.weekday], c.day,
+                     kMonths[c.month - 1], c.year, c.hour, c.minute, c.second);
 }
 
 std::string to_basic_iso8601(TimePoint time) {
@@ -73,8 +74,8 @@ std::string to_basic_iso8601(TimePoint time) {
 
 std::string to_ltfs_time(TimePoint time) {
   const Calendar c = calendar_of(time);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:09}Z", c.year, c.month, c.day, c.hour, c.minute, c.second,
-                     c.nanosecond);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:09}Z", c.year, c.month, c.day, c.hour, c.minute,
+                     c.second, c.nanosecond);
 }
 
 }  // namespace reelway::base

@@ -19,7 +19,8 @@ void HttpFields::set(std::string_view name, std::string value) {
 }
 
 std::optional<std::string_view> HttpFields::get(std::string_view name) const {
-  const auto it = std::ranges::find_if(fields_, [&](const HttpField& field) { return equals_ignoring_case(field.name, name); });
+  const auto it = std::ranges::find_if(
+      fields_, [&](const HttpField& field) { return equals_ignoring_case(field.name, name); });
   if (it == fields_.end()) return std::nullopt;
   return it->value;
 }

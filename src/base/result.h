@@ -55,6 +55,7 @@ template <class T>
 class [[nodiscard]] Result : public std::expected<T, Error> {
  public:
   using std::expected<T, Error>::expected;
+  Result() = default;
   Result(Error error) : std::expected<T, Error>(std::unexpect, std::move(error)) {}
 };
 

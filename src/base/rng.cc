@@ -1,10 +1,10 @@
 #include "base/rng.h"
 
+#include <sys/random.h>
+
 #include <array>
 #include <cstdlib>
 #include <cstring>
-
-#include <sys/random.h>
 
 namespace reelway::base {
 
@@ -66,8 +66,8 @@ std::string make_ulid(const Clock& clock, Rng& rng) {
   static constexpr char kDigits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
   std::array<std::byte, 10> random;
   rng.fill(random);
-  auto milliseconds =
-      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(clock.now().time_since_epoch()).count());
+  auto milliseconds = static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(clock.now().time_since_epoch()).count());
   std::string text(26, '0');
   for (std::size_t i = 10; i-- > 0; milliseconds >>= 5) text[i] = kDigits[milliseconds & 31];
   for (std::size_t i = 0; i < 16; ++i) {
