@@ -49,11 +49,13 @@ struct HttpResponseHead {
   std::optional<std::uint64_t> content_length;
 };
 
-/// Where a request came from.
+/// Where a request came from, and which of our addresses it reached.
 struct HttpPeer {
   std::string address;  ///< "127.0.0.1"
   std::uint16_t port = 0;
   bool tls = false;
+  std::string local_address;
+  std::uint16_t local_port = 0;  ///< 0: not known
 };
 
 }  // namespace reelway::base

@@ -1,7 +1,8 @@
 #pragma once
-// A road for object bytes beside HTTP. Direction is named from the client's memory: a GET pushes into it, a PUT pulls from it. The HTTP answer is
-// the only completion that a client trusts; after it, or after the client has gone, nothing of ours touches client memory again (fence).
-// All calls are safe from several reactors.
+// A road for object bytes beside HTTP. Direction is named from the client's memory: a GET pushes into it, a
+// PUT pulls from it. The HTTP answer is the only completion that a client trusts; after it, or after the
+// client has gone, nothing of ours touches client memory again (fence). All calls are safe from several
+// reactors.
 
 #include <memory>
 #include <string>
@@ -11,21 +12,26 @@
 #include "base/buffer_pool.h"
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/http_head.h"
 #include "base/window.h"
 
 namespace reelway::rdma {
 
-/// One transfer's lease on a window. Chunks given to push and pull must lie in the pool that the plane registered.
+/// One transfer's lease on a window. Chunks given to push and pull must lie in the pool that the plane
+/// registered.
 class Transfer {
  public:
-  /// Fences: when it returns nothing of this transfer is in flight; a transfer whose completions are unknown has its endpoint destroyed and drained.
+  /// Fences: when it returns nothing of this transfer is in flight; a transfer whose completions are unknown
+  /// has its endpoint destroyed and drained.
   virtual ~Transfer() = default;
-  /// Writes `bytes` at `offset` of the window; returns when the completion is in. out_of_range outside the window; unavailable (scope peer) when
-  /// the peer cannot be reached; deadline_exceeded: the outcome is unknown and the transfer is dead.
+  /// Writes `bytes` at `offset` of the window; returns when the completion is in. out_of_range outside the
+  /// window; unavailable (scope peer) when the peer cannot be reached; deadline_exceeded: the outcome is
+  /// unknown and the transfer is dead.
   virtual async::Task<void> push(std::uint64_t offset, base::ByteView bytes) = 0;
   /// Reads the window from `offset` into `into`.
   virtual async::Task<void> pull(std::uint64_t offset, base::MutableBytes into) = 0;
-  /// Waits until nothing is in flight; to be awaited before the HTTP answer is sent, on success and on failure.
+  /// Waits until nothing is in flight; to be awaited before the HTTP answer is sent, on success and on
+  /// failure.
   virtual async::Task<void> fence() = 0;
 };
 
@@ -39,9 +45,14 @@ class Plane {
  public:
   virtual ~Plane() = default;
   virtual PlaneInfo info() const = 0;
-  /// Pure. invalid_argument: not a token of any form, or a broken one of this form; unsupported: a token of another form or provider.
+  /// Pure. invalid_argument: not a token of any form, or a broken one of this form; unsupported: a token of
+  /// another form or provider.
   virtual base::Result<base::Window> parse(std::string_view token) const = 0;
-  /// Leases a window until `deadline`. busy: overlapping window, or no room for another peer.
+  /// May whoever sent this HTTP request have `window` served? access_denied: no. Quick, never waits for the
+  /// peer.
+  virtual base::Result<void> admit(const base::Window& window, const base::HttpPeer& requester) const = 0;
+  /// Leases a window until `deadline` and reaches its peer. busy: overlapping window, or no room for another
+  /// peer. unavailable (scope peer): the peer does not answer.
   virtual async::Task<std::unique_ptr<Transfer>> open(base::Window window, base::SteadyPoint deadline) = 0;
   virtual async::Task<void> close() = 0;
 };

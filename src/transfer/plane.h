@@ -6,8 +6,8 @@
 // returned.
 //
 //   GET:  auto reader = store.get(...);  auto answer = get_by_plane(planes, pool, clock, token, *reader,
-//   options);  send(answer) or body in band PUT:  auto put = open_put(planes, pool, clock, token, options);
-//   if put.source: result = store.put(request, *put.source);
+//   options);  send(answer) or body in band PUT:  auto put = open_put(planes, pool, clock, token, peer,
+//   options); if put.source: result = store.put(request, *put.source);
 //         put.source->finish();  answer = put.source->failed() ? transfer_failed() : put_stored(...)
 
 #include <memory>
@@ -45,8 +45,8 @@ struct PlaneGet {
 /// `partial`: answer 206. `required`: decline as an error. When answer.body_in_band is true, nothing was read
 /// from `reader` yet. Never an error itself.
 async::Task<PlaneGet> get_by_plane(rdma::Planes& planes, base::BufferPool& pool, const base::Clock& clock,
-                                   std::string_view token, object::Reader& reader, bool partial,
-                                   bool required, PlaneOptions options);
+                                   std::string_view token, const base::HttpPeer& peer, object::Reader& reader,
+                                   bool partial, bool required, PlaneOptions options);
 
 /// The bytes of a client's window, all of it: for a PUT or an UploadPart the window's length is the
 /// content's.
@@ -67,6 +67,6 @@ struct PlanePut {
 };
 
 async::Task<PlanePut> open_put(rdma::Planes& planes, base::BufferPool& pool, const base::Clock& clock,
-                               std::string_view token, PlaneOptions options);
+                               std::string_view token, const base::HttpPeer& peer, PlaneOptions options);
 
 }  // namespace reelway::transfer
