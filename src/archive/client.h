@@ -66,7 +66,64 @@ struct RecallEstimate {
   double as_asked_s = 0;
   double by_position_s = 0;
   double planned_s = 0;
-  double lower_bound_s = 0;
+  double lower_bound_s = 0;  ///< one load per volume of the planned recall, and bytes / rate
+  double scale = 1;          ///< a byte of a scale-model cartridge stands for so many of a real one; positions and lengths are multiplied by it
+};
+
+// ---- the library as the status page draws it ----
+
+struct SlotView {
+  std::string name;     ///< "slot 1", "mail slot 1"
+  std::string barcode;  ///< empty: nothing in it
+};
+
+struct DriveView {
+  std::string name;     ///< "drive 0"
+  std::string barcode;  ///< empty: no cartridge
+  std::string state;    ///< empty, idle, loading, archiving, verifying, recalling, importing, unloading, failed
+  std::string activity; ///< a sentence: "recalls 12 of 200 objects from L90001L9"
+  std::uint64_t done = 0;
+  std::uint64_t total = 0;  ///< objects of this activity; 0: not counted
+  std::uint64_t bytes_read = 0;     ///< since start
+  std::uint64_t bytes_written = 0;  ///< since start
+};
+
+struct CartridgeView {
+  std::string barcode;
+  std::string pool;      ///< empty: of no pool
+  std::string state;     ///< unknown, blank, active, full, damaged, missing, foreign
+  std::string location;  ///< "slot 3", "drive 0"
+  std::uint64_t bytes = 0;           ///< on the data partition
+  std::uint64_t capacity_bytes = 0;  ///< 0: not known yet
+  std::uint64_t copies = 0;
+  std::uint64_t damaged_copies = 0;
+};
+
+struct QueueView {
+  std::string kind;  ///< archive, recall
+  object::ObjectName name;
+  std::string barcode;  ///< that it waits for, where chosen
+  std::string state;    ///< queued, running
+  double waited_s = 0;
+};
+
+struct LibraryView {
+  std::vector<SlotView> slots;
+  std::vector<DriveView> drives;
+  std::vector<CartridgeView> cartridges;
+  std::string robot;             ///< what it does now
+  std::vector<QueueView> queue;  ///< the oldest, at most 100
+  std::uint64_t queue_count = 0;
+  std::vector<std::string> last_errors;
+};
+
+/// What an import found on the tapes.
+struct ImportView {
+  std::uint64_t volumes = 0;
+  std::uint64_t objects = 0;   ///< current objects, each counted once
+  std::uint64_t copies = 0;
+  std::uint64_t stubs = 0;     ///< objects missing on disk, whose stub was made
+  std::vector<std::string> problems;  ///< at most 100
 };
 
 class Client : public object::RecallQueue, public object::Archiver {
@@ -86,6 +143,12 @@ class Client : public object::RecallQueue, public object::Archiver {
   virtual async::Task<std::optional<object::RestoreStatus>> restore_status(object::ObjectName name, std::string generation) = 0;
   /// True when the catalog's row of the generation names this bucket and key with a counted copy (rule 4).
   virtual async::Task<bool> owns(object::ObjectName name, std::string generation) = 0;
+  virtual async::Task<LibraryView> library_view() = 0;
+  /// Reads every volume's indexes and the manifests after the last one, and rebuilds the catalog's rows. With `make_stubs`, an object that is not
+  /// on disk gets its stub.
+  virtual async::Task<ImportView> import_volumes(bool make_stubs) = 0;
+  /// Reads every counted copy under a prefix from tape and compares checksums; damaged ones are marked and repaired. Returns when done.
+  virtual async::Task<StatusView> verify(std::string bucket, std::string prefix) = 0;
 };
 
 }  // namespace reelway::archive
