@@ -1,22 +1,25 @@
 #pragma once
-// A bounded queue between coroutines. send waits while it is full, receive while it is empty; closed at the end. Safe for several threads.
+// A bounded queue between coroutines. send waits while it is full, receive while it is empty; closed at the
+// end. Safe for several threads; waiters go on on their own executors, in the order in which they came.
 
 #include <cstddef>
+#include <deque>
 #include <memory>
-#include <optional>
+#include <mutex>
 
 #include "async/task.h"
 
 namespace reelway::async {
 
+class Waiter;
+
 template <class T>
 class Channel {
  public:
-  Channel(Executor executor, std::size_t capacity);
-  ~Channel();
-  /// closed when the channel was closed.
+  explicit Channel(std::size_t capacity) : state_(std::make_shared<State>()) { state_->capacity = capacity; }
+  /// closed when the channel was closed; cancelled. The value is lost then.
   Task<void> send(T value);
-  /// closed once the channel is closed and empty.
+  /// closed once the channel is closed and empty; cancelled.
   Task<T> receive();
   void close();
 
@@ -25,19 +28,6 @@ class Channel {
   std::shared_ptr<State> state_;
 };
 
-/// A counted resource with a queue: at most `limit` units out at a time, first come first served.
-class Limiter {
- public:
-  Limiter(Executor executor, std::size_t limit);
-  ~Limiter();
-  class [[nodiscard]] Permit;
-  /// Waits up to `patience`; busy afterwards.
-  Task<Permit> acquire(std::size_t units, base::Duration patience);
-  std::size_t in_use() const;
-
- private:
-  struct State;
-  std::shared_ptr<State> state_;
-};
-
 }  // namespace reelway::async
+
+#include "async/channel.ipp"

@@ -1,6 +1,6 @@
 #pragma once
-// Sleeping on an injected clock: on a SystemClock by an Asio timer, on a ManualClock until advance_timers moves it past the moment, so that
-// hours of library time pass in no time and in a fixed order.
+// Sleeping on an injected clock: on a SystemClock by an Asio timer; on a ManualClock until VirtualTimer moves
+// it past the moment, so that hours of library time pass in no time and in a fixed order.
 
 #include <memory>
 
@@ -36,6 +36,8 @@ class VirtualTimer final : public Timer {
   Task<void> sleep_until(base::SteadyPoint until) override;
   /// Advances the clock to the next sleeper's moment and wakes it; false when nobody sleeps.
   bool advance_to_next();
+  /// Advances the clock by `duration` and wakes everybody whose moment came.
+  void advance_by(base::Duration duration);
   std::size_t sleeper_count() const;
 
  private:
@@ -44,7 +46,9 @@ class VirtualTimer final : public Timer {
   std::shared_ptr<State> state_;
 };
 
-/// Awaits `task`, but answers deadline_exceeded (and cancels it) once `limit` has passed on the system's steady clock.
+/// Awaits `task`; once `limit` has passed on the system's steady clock, cancels it and answers
+/// deadline_exceeded when it has ended. It does end soon if all it waits for can be cancelled; an offloaded
+/// call runs to its end first.
 template <class T>
 Task<T> with_deadline(Task<T> task, base::Duration limit);
 
