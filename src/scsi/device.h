@@ -1,7 +1,8 @@
 #pragma once
-// A SCSI logical unit: a value goes in (the command), a value comes out (the reply). The transport interprets nothing: CHECK CONDITION is a reply,
-// not an error. Error means that the device could not be asked at all (unavailable, scope drive or library; deadline_exceeded with an unknown
-// outcome). One command at a time per device; a second execute waits for the first.
+// A SCSI logical unit: a value goes in (the command), a value comes out (the reply). The transport interprets
+// nothing: CHECK CONDITION is a reply, not an error. Error means that the device could not be asked at all
+// (unavailable, scope drive or library; deadline_exceeded with an unknown outcome). One command at a time per
+// device; a second execute waits for the first.
 
 #include <array>
 #include <cstdint>
@@ -21,12 +22,18 @@ struct Cdb {
 
 struct Command {
   Cdb cdb;
-  base::ByteView data_out;      ///< to the device; empty: none. The memory stays valid until the reply.
-  base::MutableBytes data_in;   ///< from the device; its size is the allocation
+  base::ByteView data_out = {};     ///< to the device; empty: none. The memory stays valid until the reply.
+  base::MutableBytes data_in = {};  ///< from the device; its size is the allocation
   base::Duration timeout = std::chrono::minutes{5};
 };
 
-enum class Status : std::uint8_t { good = 0x00, check_condition = 0x02, busy = 0x08, reservation_conflict = 0x18, task_aborted = 0x40 };
+enum class Status : std::uint8_t {
+  good = 0x00,
+  check_condition = 0x02,
+  busy = 0x08,
+  reservation_conflict = 0x18,
+  task_aborted = 0x40
+};
 
 struct Sense {
   std::uint8_t key = 0;
@@ -43,7 +50,7 @@ struct Sense {
 struct Reply {
   Status status = Status::good;
   Sense sense;
-  base::Bytes raw_sense;
+  base::Bytes raw_sense = {};
   std::size_t data_in_bytes = 0;  ///< bytes placed in data_in
   std::size_t residual = 0;
 };

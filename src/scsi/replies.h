@@ -45,14 +45,14 @@ base::Result<Position> parse_position(PositionForm form, base::ByteView reply);
 struct ModePage {
   std::uint8_t page = 0;
   std::uint8_t subpage = 0;
-  base::Bytes bytes;  ///< the whole page, its header included
+  base::Bytes bytes = {};  ///< the whole page, its header included
 };
 struct ModeData {
   std::uint8_t medium_type = 0;
   bool write_protected = false;
   std::uint8_t density_code = 0;
   std::uint32_t block_length = 0;  ///< 0: variable
-  std::vector<ModePage> pages;
+  std::vector<ModePage> pages = {};
   const ModePage* find(std::uint8_t page, std::uint8_t subpage = 0) const;
 };
 base::Result<ModeData> parse_mode_data(base::ByteView reply);  ///< MODE SENSE(10)
@@ -64,7 +64,7 @@ struct MediumPartitions {
   std::uint8_t additional_max = 0;
   std::uint8_t additional = 0;
   std::uint8_t unit_power = 9;       ///< sizes are in 10^unit_power bytes
-  std::vector<std::uint16_t> sizes;  ///< 0xffff: the rest
+  std::vector<std::uint16_t> sizes = {};  ///< 0xffff: the rest
 };
 base::Result<MediumPartitions> parse_medium_partitions(base::ByteView page);
 ModePage encode_medium_partitions(const MediumPartitions& partitions);
@@ -84,7 +84,7 @@ struct Attribute {
   std::uint16_t id = 0;
   AttributeFormat format = AttributeFormat::binary;
   bool read_only = false;
-  base::Bytes value;
+  base::Bytes value = {};
   std::string text() const;  ///< trailing spaces and zeros cut
 };
 namespace attribute {
@@ -104,7 +104,7 @@ base::Bytes encode_attributes(const std::vector<Attribute>& attributes);  ///< f
 
 struct LogParameter {
   std::uint16_t code = 0;
-  base::Bytes value;
+  base::Bytes value = {};
   std::uint64_t number() const;  ///< big-endian, the last 8 bytes
 };
 struct LogPage {
@@ -130,15 +130,15 @@ struct Element {
   bool exception = false;
   bool by_operator = false;  ///< IMPEXP: put there by hand
   std::uint8_t asc = 0, ascq = 0;
-  std::optional<std::uint16_t> source;  ///< the storage element the medium came from
-  std::string barcode;                  ///< empty: none read
-  std::string device_id;                ///< drives with DVCID: the serial number
+  std::optional<std::uint16_t> source = {};  ///< the storage element the medium came from
+  std::string barcode = {};                  ///< empty: none read
+  std::string device_id = {};                ///< drives with DVCID: the serial number
 };
 base::Result<std::vector<Element>> parse_element_status(base::ByteView reply);
 
 struct CommandTimeout {
   std::uint8_t opcode = 0;
-  std::optional<std::uint16_t> service_action;
+  std::optional<std::uint16_t> service_action = {};
   std::uint32_t nominal_s = 0;
   std::uint32_t recommended_s = 0;
 };

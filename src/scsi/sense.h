@@ -29,7 +29,6 @@ enum class SenseAction : std::uint8_t {
   poll,            // becoming ready: ask again
   load,            // needs LOAD UNLOAD
   insert,          // no medium
-  clean,           // the drive asks for a cleaning cartridge
   check_position,  // reset: read the position again, verify the volume again
   retry,           // the same command once more, after a position check
   take_inventory,  // cartridges may have moved
