@@ -24,8 +24,9 @@ std::string canonical_id(std::string_view access_key) {
 
 base::Result<Accounts> Accounts::with_root(std::string access_key, std::string secret_key) {
   if (access_key.size() < kAccessKeyBytesMin || !is_key_text(access_key) || access_key.contains('/')) {
-    return base::fail(base::Code::invalid_argument,
-                      "the root access key needs 3 or more printable characters without '/': set REELWAY_ACCESS_KEY");
+    return base::fail(
+        base::Code::invalid_argument,
+        "the root access key needs 3 or more printable characters without '/': set REELWAY_ACCESS_KEY");
   }
   if (secret_key.size() < kSecretKeyBytesMin || !is_key_text(secret_key)) {
     return base::fail(base::Code::invalid_argument,

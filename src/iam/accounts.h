@@ -1,6 +1,7 @@
 #pragma once
-// Accounts and their keys. An access key is public, a secret key never leaves this room except to check a signature: it is not printable, and
-// no error or log names it. Immutable once built, so it may be read from every reactor without a lock.
+// Accounts and their keys. An access key is public, a secret key never leaves this room except to check a
+// signature: it is not printable, and no error or log names it. Immutable once built, so it may be read from
+// every reactor without a lock.
 
 #include <map>
 #include <optional>

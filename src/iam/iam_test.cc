@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <set>
+#include <string_view>
 
 #include "iam/accounts.h"
 #include "iam/authorize.h"
@@ -8,11 +8,8 @@
 namespace reelway::iam {
 namespace {
 
-constexpr Action kAllActions[] = {Action::list_all_my_buckets, Action::create_bucket, Action::delete_bucket, Action::list_bucket,
-                                  Action::get_bucket_location, Action::list_bucket_multipart_uploads, Action::get_object,
-                                  Action::put_object, Action::delete_object, Action::abort_multipart_upload,
-                                  Action::list_multipart_upload_parts, Action::restore_object,
-                                  Action::read_service_description, Action::administer};
+constexpr std::string_view kActions[] = {"s3:ListAllMyBuckets", "s3:GetObject", "s3:PutObject",
+                                         "reelway:Administer", ""};
 
 TEST(Accounts, FindsRootByItsKeyAndNobodyElse) {
   auto accounts = Accounts::with_root("AKIAROOT", "not-a-real-secret");
@@ -45,16 +42,10 @@ TEST(Accounts, ErrorsNeverRepeatTheSecret) {
 
 TEST(Authorize, RootMayDoEverythingAndAnonymousNothing) {
   const Principal root{.role = Role::root, .account_id = "id", .display_name = "root"};
-  for (const Action action : kAllActions) {
-    EXPECT_TRUE(allow(root, action, {"bucket", "key"})) << to_string(action);
-    EXPECT_FALSE(allow(Principal{}, action, {"bucket", "key"})) << to_string(action);
+  for (const std::string_view action : kActions) {
+    EXPECT_TRUE(allow(root, action, {"bucket", "key"})) << action;
+    EXPECT_FALSE(allow(Principal{}, action, {"bucket", "key"})) << action;
   }
-}
-
-TEST(Authorize, EachActionHasANameOfItsOwn) {
-  std::set<std::string_view> names;
-  for (const Action action : kAllActions) names.insert(to_string(action));
-  EXPECT_EQ(names.size(), std::size(kAllActions));
 }
 
 }  // namespace
