@@ -48,7 +48,7 @@ struct CrcModel {
 
 using Crc32 = CrcModel<std::uint32_t, 0xEDB88320U>;
 using Crc32c = CrcModel<std::uint32_t, 0x82F63B78U>;
-using Crc64Nvme = CrcModel<std::uint64_t, 0x9A6C9329AC4BCB5DULL>;
+using Crc64Nvme = CrcModel<std::uint64_t, 0x9A6C9329AC4BC9B5ULL>;
 
 /// kTables[k][b]: the remainder of byte b followed by k zero bytes.
 template <class Model>
