@@ -115,6 +115,17 @@ struct WaitingGroup {
   base::TimePoint oldest{};
 };
 
+struct TakeRequest {
+  std::int64_t policy = 0;
+  std::string missing;
+  std::string bucket;  ///< empty: all of the policy
+  std::string prefix;
+  base::TimePoint born_before{};
+  base::TimePoint now{};  ///< postponed ones wait on
+  std::size_t count_max = 0;
+  std::uint64_t bytes_max = 0;  ///< one object is always taken
+};
+
 struct Counts {
   std::uint64_t waiting = 0;
   std::uint64_t waiting_bytes = 0;
@@ -158,8 +169,11 @@ class Catalog {
   base::Result<void> set_disk(const std::vector<DiskChange>& changes);
 
   /// Resident objects that lack copies and were last modified before `born_before`.
-  base::Result<std::vector<WaitingGroup>> waiting(base::TimePoint now, const std::vector<PolicyRow>& policies);
-  base::Result<std::vector<ObjectRow>> take_waiting(const WaitingGroup& group, base::TimePoint born_before, std::size_t count_max, std::uint64_t bytes_max);
+  base::Result<std::vector<WaitingGroup>> waiting(std::int64_t policy, base::TimePoint born_before);
+  base::Result<std::vector<ObjectRow>> take_waiting(const TakeRequest& request);
+
+  /// Their turn comes again at `until` (somebody holds them open, they changed a moment ago).
+  base::Result<void> postpone(const std::vector<std::int64_t>& objects, base::TimePoint until);
 
   /// Rule 2's last step. Copies of objects that were replaced or removed meanwhile are kept as waste of removed rows.
   base::Result<void> commit_batch(const BatchCommit& batch);

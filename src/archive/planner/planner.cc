@@ -163,7 +163,8 @@ class Planning {
     for (const Stop& stop : stops) take(stop.request);
     used_[drive] = true;
     pending_[volume].busy = true;
-    if (at.volume && *at.volume != volume && *at.volume < pending_.size()) pending_[*at.volume].idle_drive.reset();
+    // What is put away now can be loaded again at the next decision at the earliest.
+    if (at.volume && *at.volume != volume && *at.volume < pending_.size()) pending_[*at.volume].busy = true;
     plan_.assignments.push_back(std::move(made));
   }
 
@@ -176,7 +177,9 @@ class Planning {
     }
     if (stops.size() <= input_.limits.tour_max) return stops;
     const auto block_of = [&](const Stop& stop) { return input_.requests[stop.request].copies[stop.copy].extent.first_block; };
-    std::stable_sort(stops.begin(), stops.end(), [&](const Stop& a, const Stop& b) { return block_of(a) < block_of(b); });
+    std::sort(stops.begin(), stops.end(), [&](const Stop& a, const Stop& b) {
+      return std::pair(block_of(a), a.request) < std::pair(block_of(b), b.request);
+    });
     std::size_t from = 0;
     for (std::size_t i = 0; urgent && i < stops.size(); ++i) {
       if (stops[i].request == *urgent) from = std::min(i, stops.size() - input_.limits.tour_max);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <tuple>
 
 namespace reelway::archive::planner {
 namespace {
@@ -31,9 +32,8 @@ struct Run {
 std::vector<std::uint32_t> sorted_order(std::span<const Extent> extents) {
   std::vector<std::uint32_t> order(extents.size());
   std::iota(order.begin(), order.end(), 0U);
-  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    if (extents[a].first_block != extents[b].first_block) return extents[a].first_block < extents[b].first_block;
-    return extents[a].end_block < extents[b].end_block;
+  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return std::tuple(extents[a].first_block, extents[a].end_block, a) < std::tuple(extents[b].first_block, extents[b].end_block, b);
   });
   return order;
 }
