@@ -86,7 +86,7 @@ TEST(MetadataCodec, UnknownKeysAreIgnored) {
   auto bytes = encode_metadata({});
   ASSERT_EQ(bytes.front(), std::byte{0xa5});
   bytes.front() = std::byte{0xa6};
-  for (const int b : {0x61, 'z', 0x01}) bytes.push_back(static_cast<std::byte>(b));
+  for (const int b : {0x61, 0x7a, 0x01}) bytes.push_back(static_cast<std::byte>(b));
   EXPECT_TRUE(decode_metadata(bytes));
 }
 
