@@ -42,9 +42,15 @@ class Changer {
   std::uint64_t change_count() const { return change_count_; }
 
  private:
-  async::Task<scsi::Reply> run(scsi::Command command);
+  /// A move must not be repeated when the contents may have changed: it could carry another cartridge than
+  /// was meant.
+  enum class AfterChange : std::uint8_t { repeat, stop };
+  async::Task<scsi::Reply> run(scsi::Command command, AfterChange after_change);
+  async::Task<std::size_t> element_count();
+
   scsi::Device& device_;
   base::Log& log_;
+  std::uint16_t picker_ = 0;
   std::uint64_t change_count_ = 1;
 };
 

@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "scsi/device.h"
+#include "scsi/replies.h"
 
 namespace reelway::async {
 class Timer;
@@ -84,12 +85,14 @@ class Drive {
   async::Task<void> write_filemarks(std::uint32_t count, bool immediate);
   /// True once a write told so; false again after the medium changed or an earlier place was located.
   bool early_warning() const { return early_warning_; }
+  /// Grows whenever the drive says that it was reset or that the medium may have changed: what was known of
+  /// the volume must be verified again.
+  std::uint64_t change_count() const { return change_count_; }
 
   /// Attributes of the cartridge's memory (SPC-5 section 7.4). nullopt: not there.
   async::Task<std::optional<base::Bytes>> read_attribute(std::uint32_t partition, std::uint16_t id);
-  /// `format`: 0 binary, 1 ASCII, 2 text. An empty value removes it.
-  async::Task<void> write_attribute(std::uint32_t partition, std::uint16_t id, std::uint8_t format,
-                                    base::ByteView value);
+  /// An empty value removes it.
+  async::Task<void> write_attribute(std::uint32_t partition, scsi::Attribute attribute);
   async::Task<Capacity> capacity(std::uint32_t partition);
 
   /// Everything on the medium is gone afterwards: partition 0 of the smallest size, partition 1 the rest.
@@ -97,9 +100,15 @@ class Drive {
   async::Task<bool> is_write_protected();
 
  private:
-  enum class Moves : std::uint8_t { no, yes };
-  async::Task<scsi::Reply> run(scsi::Command command, Moves moves);
-  base::Error lost_position(const scsi::Reply& reply);
+  /// Whether a command means "from where the head stands", so that it must not be repeated once the position
+  /// is lost.
+  enum class Relative : std::uint8_t { no, yes };
+  async::Task<scsi::Reply> run(scsi::Command command, Relative relative);
+  async::Task<void> run_checked(scsi::Command command, Relative relative, std::string_view what);
+  base::Result<void> check_position_known() const;
+  base::Result<BlockRead> take_read(const scsi::Reply& reply, std::size_t wanted);
+  base::Result<void> take_write(const scsi::Reply& reply, std::uint64_t blocks, std::string_view what);
+  base::Error lose_position(const scsi::Reply& reply, std::string_view what);
 
   scsi::Device& device_;
   async::Timer& timer_;
@@ -107,6 +116,7 @@ class Drive {
   Position position_;
   bool position_known_ = false;
   bool early_warning_ = false;
+  std::uint64_t change_count_ = 0;
 };
 
 }  // namespace reelway::tape

@@ -1,9 +1,10 @@
 #pragma once
 // Cartridges by barcode, drives by number: load and unload are idempotent, so that after a restart or an
-// unknown outcome the same call is right again. The inventory is read again whenever the changer says that
-// something may have changed. One caller at a time for each drive; moves are in order.
+// unknown outcome the same call is right again. The inventory is read again after each move and whenever the
+// changer says that something may have changed. One caller at a time.
 
-#include <memory>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,12 +17,15 @@ struct LibraryView {
   struct Bay {
     std::uint16_t address = 0;
     std::string drive_serial;
-    std::string barcode;  ///< empty: no cartridge
+    bool full = false;
+    std::string barcode;
+    std::optional<std::uint16_t> source;  ///< the slot that its cartridge came from
   };
   struct Slot {
     std::uint16_t address = 0;
     bool mail = false;
     bool full = false;
+    bool accessible = true;
     std::string barcode;
   };
   std::vector<Bay> bays;  ///< index = number of the drive
@@ -32,8 +36,7 @@ class Library {
  public:
   /// `drives` in any order: each is matched to its bay by serial number at the first refresh; unavailable
   /// when one has no bay.
-  Library(Changer& changer, std::vector<Drive*> drives, async::Timer& timer,
-          base::Log& log = base::null_log());
+  Library(Changer& changer, std::vector<Drive*> drives);
 
   async::Task<void> refresh();
   /// As of the last look.
@@ -41,25 +44,24 @@ class Library {
   std::size_t drive_count() const { return drives_.size(); }
   Drive& drive(std::size_t number) { return *drives_[number]; }
 
-  /// The cartridge is in the drive and ready. Another cartridge that lies there is put away first. not_found:
-  /// no such barcode in the library. busy: it is in another drive.
+  /// The cartridge is in the drive and ready. Another one that lies there is put away first. not_found: no
+  /// such barcode in the library. busy: it is in another drive.
   async::Task<void> load(std::string barcode, std::size_t drive_number);
   /// The drive is empty; the cartridge is in the slot it came from, or in any free one. Success when already
-  /// empty.
+  /// so. no_space: no free slot.
   async::Task<void> unload(std::size_t drive_number);
   std::optional<std::size_t> drive_of(const std::string& barcode) const;
 
  private:
   async::Task<void> refresh_if_stale();
-  async::Task<void> put_away(std::size_t drive_number);
-  base::Result<void> match_drives();
+  async::Task<bool> try_move(Move move);
+  base::Result<LibraryView> make_view(const std::vector<Element>& elements) const;
+  std::optional<std::uint16_t> free_slot(std::optional<std::uint16_t> preferred) const;
 
   Changer& changer_;
   std::vector<Drive*> drives_;
-  async::Timer& timer_;
-  base::Log& log_;
+  std::vector<std::string> serials_;
   LibraryView view_;
-  std::vector<Element> elements_;
   std::uint64_t seen_change_count_ = 0;
 };
 

@@ -52,6 +52,7 @@ struct ManifestTrailer {
   std::uint64_t body_bytes = 0;
   std::uint32_t body_crc32c = 0;
   std::uint64_t file_uid = 0;  ///< of the manifest's own file
+  base::TimePoint time{};      ///< of the manifest, and of its file
   friend bool operator==(const ManifestTrailer&, const ManifestTrailer&) = default;
 };
 
