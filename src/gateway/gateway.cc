@@ -33,8 +33,8 @@ s3::Outcome<void> check_expected_owner(const Call& call, const std::string& buck
 }  // namespace
 
 void add_standard_fields(base::HttpFields& fields, std::string_view request_id, std::string_view host_id) {
-  fields.set("x-amz-request-id", request_id);
-  fields.set("x-amz-id-2", host_id);
+  fields.set("x-amz-request-id", std::string(request_id));
+  fields.set("x-amz-id-2", std::string(host_id));
   fields.set("Server", "Reelway");
 }
 
@@ -98,8 +98,9 @@ Gateway::~Gateway() = default;
 async::Task<void> Gateway::close() { return background_.close(); }
 
 async::Task<void> Gateway::handle(http::Exchange& exchange) {
-  AccessRecord record{.request_id = base::make_ulid(parts_.clock, parts_.rng),
-                      .started = parts_.clock.steady_now()};
+  AccessRecord record;
+  record.request_id = base::make_ulid(parts_.clock, parts_.rng);
+  record.started = parts_.clock.steady_now();
   auto parsed = s3::parse_request(exchange.head(), options_.hosts);
   const iam::Principal nobody;
   const iam::Principal* principal = &nobody;
@@ -130,7 +131,7 @@ async::Task<void> Gateway::finish(http::Exchange& exchange, s3::Outcome<Reply> o
     base::HttpResponseHead head{.status = outcome.error().status(), .fields = {}, .content_length = {}};
     add_standard_fields(head.fields, record.request_id, host_id_);
     head.fields.set("x-amz-bucket-region", options_.region);
-    if (outcome.error().code == s3::ErrorCode::slow_down) {
+    if (outcome.error().status() == 503) {
       head.fields.set("Retry-After",
                       std::to_string(std::chrono::ceil<std::chrono::seconds>(options_.retry_after).count()));
     }

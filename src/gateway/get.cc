@@ -107,8 +107,9 @@ ReplyTask send_in_band(Call& call, Reply reply, object::Reader& reader) {
 ReplyTask send_by_plane(Call& call, base::HttpResponseHead head, object::Reader& reader, bool partial) {
   const auto& parts = call.parts();
   const bool required = rdma::rdma_required(call.exchange.head().fields);
-  auto moved = co_await transfer::get_by_plane(parts.planes, parts.pool, parts.clock, call.request.rdma.token,
-                                               reader, partial, required, transfer::PlaneOptions{});
+  CO_TRY(const auto moved, or_fault(call, co_await transfer::get_by_plane(
+                                              parts.planes, parts.pool, parts.clock, call.request.rdma.token,
+                                              call.exchange.peer(), reader, partial, required, {})));
   const bool failed = !moved.answer.error_code.empty();
   count_plane(call, "get",
               moved.moved ? "moved"

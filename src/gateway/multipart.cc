@@ -67,7 +67,8 @@ ReplyTask handle(Call& call, const s3::CreateMultipartUpload& operation) {
   Reply reply =
       call.xml(200, s3::write_initiate_multipart(call.request.bucket, call.request.key, upload.upload_id));
   if (operation.checksum_kind) {
-    reply.head.fields.set("x-amz-checksum-algorithm", s3::checksum_algorithm(*operation.checksum_kind));
+    reply.head.fields.set("x-amz-checksum-algorithm",
+                          std::string(s3::checksum_algorithm(*operation.checksum_kind)));
     reply.head.fields.set("x-amz-checksum-type",
                           operation.checksum_full_object ? "FULL_OBJECT" : "COMPOSITE");
   }

@@ -65,8 +65,9 @@ ReplyTask receive_by_plane(Call& call, const s3::Integrity& integrity, std::opti
                            const StoreCall& store) {
   const auto& parts = call.parts();
   if (has_body(call)) co_return plane_fault(rdma::token_with_body());
-  auto put = co_await transfer::open_put(parts.planes, parts.pool, parts.clock, call.request.rdma.token,
-                                         transfer::PlaneOptions{});
+  CO_TRY(const auto put,
+         or_fault(call, co_await transfer::open_put(parts.planes, parts.pool, parts.clock,
+                                                    call.request.rdma.token, call.exchange.peer(), {})));
   if (!put.detail.empty()) parts.log.write(base::LogLevel::info, "rdma", put.detail);
   if (!put.source) {
     count_plane(call, "put", put.refusal.status == 501 ? "declined" : "refused", 0);
