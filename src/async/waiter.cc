@@ -1,5 +1,7 @@
 #include "async/waiter.h"
 
+#include <utility>
+
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
@@ -10,15 +12,13 @@
 namespace reelway::async {
 
 void Waiter::finish(bool cancelled) {
-  std::move_only_function<void()> resume;
-  {
-    const std::lock_guard lock(mutex_);
-    if (done_) return;
-    done_ = true;
-    cancelled_ = cancelled;
-    resume.swap(resume_);
-  }
-  if (resume) resume();
+  // Resuming only posts. It happens under the mutex, which the coroutine takes before it goes on: so the io_context may end with it, and is not
+  // yet gone while we are still inside of post.
+  const std::lock_guard lock(mutex_);
+  if (done_) return;
+  done_ = true;
+  cancelled_ = cancelled;
+  if (resume_) std::exchange(resume_, nullptr)();
 }
 
 net::awaitable<void> Waiter::suspend(std::function<void()> on_cancel) {
@@ -30,17 +30,19 @@ net::awaitable<void> Waiter::suspend(std::function<void()> on_cancel) {
       const auto executor = net::get_associated_executor(handler);
       net::post(executor, std::move(handler));
     };
-    {
-      const std::lock_guard lock(self->mutex_);
-      if (!self->done_) {
-        self->resume_ = std::move(resume);
-        return;
-      }
+    const std::lock_guard lock(self->mutex_);
+    if (self->done_) {
+      resume();
+    } else {
+      self->resume_ = std::move(resume);
     }
-    resume();
   };
   co_await net::async_initiate<const net::use_awaitable_t<>, void()>(std::move(initiation),
                                                                      net::use_awaitable);
+  // A cancel that comes later is none of this wait's business.
+  const auto state = co_await net::this_coro::cancellation_state;
+  if (auto slot = state.slot(); slot.is_connected()) slot.clear();
+  const std::lock_guard lock(mutex_);
 }
 
 Task<void> Waiter::wait() {

@@ -1,6 +1,7 @@
 #pragma once
-// HTTP/1.1 client: a bounded pool of kept-alive connections to one endpoint, plain or TLS. One request at a time per connection. A request that fails
-// on a kept-alive connection before any answer came is sent again once on a new one if its method is idempotent and its body can start over.
+// HTTP/1.1 client: a bounded pool of kept-alive connections to one endpoint, plain or TLS. One request at a
+// time per connection. A request that fails on a kept-alive connection before any answer came is sent again
+// once on a new one if its method is idempotent and its body can start over.
 
 #include <memory>
 #include <string>
@@ -17,7 +18,7 @@ struct ClientOptions {
   std::string host;
   std::uint16_t port = 80;
   bool tls = false;
-  std::string tls_ca_file;       ///< empty: the system's
+  std::string tls_ca_file;  ///< empty: the system's
   bool tls_verify = true;
   std::size_t connections_max = 64;
   base::Duration connect_timeout = std::chrono::seconds{5};
@@ -47,7 +48,8 @@ class Client {
   static base::Result<std::unique_ptr<Client>> create(async::Executor executor, ClientOptions options);
   virtual ~Client() = default;
   /// `head.content_length` bytes are taken from `body` (null: none).
-  virtual async::Task<std::unique_ptr<ClientResponse>> send(base::HttpRequestHead head, BodyProducer* body) = 0;
+  virtual async::Task<std::unique_ptr<ClientResponse>> send(base::HttpRequestHead head,
+                                                            BodyProducer* body) = 0;
 };
 
 }  // namespace reelway::http
