@@ -6,9 +6,7 @@
 #include <boost/asio/this_coro.hpp>
 #include <map>
 
-#include "async/spawn.h"
-#include "async/timer.h"
-#include "async/waiter.h"
+#include "async/apart.h"
 #include "base/encoding.h"
 #include "gateway/convert.h"
 #include "gateway/multipart.h"
@@ -151,27 +149,7 @@ async::net::awaitable<std::optional<object::ObjectInfo>> find_completed(
   co_return std::move(*info);
 }
 
-/// Shared between the request and the join that may outlive it; both run on the connection's reactor.
-struct Join {
-  std::optional<base::Result<object::ObjectInfo>> result;
-  std::shared_ptr<async::Waiter> waiter;  ///< whoever waits for the result now
-};
-
-async::Task<void> run_join(object::Multipart& uploads, object::CompleteRequest request,
-                           std::shared_ptr<Join> join) {
-  join->result = co_await uploads.complete_upload(std::move(request));
-  if (join->waiter) join->waiter->wake();
-  co_return base::Result<void>{};
-}
-
-/// Returns when the result is there or the time is over.
-async::Task<void> wait_for(Join& join, base::Duration limit) {
-  if (join.result) co_return base::Result<void>{};
-  const auto waiter = join.waiter = std::make_shared<async::Waiter>();
-  const auto waited = co_await async::with_deadline(waiter->wait(), limit);
-  if (!waited && waited.error().code != base::Code::deadline_exceeded) co_return waited.error();
-  co_return base::Result<void>{};
-}
+using Join = async::Apart<object::ObjectInfo>;
 
 std::string completed_document(const Call& call, const object::ObjectInfo& info) {
   return s3::write_complete_multipart(
@@ -195,14 +173,14 @@ async::Task<void> stream_outcome(Call& call, const s3::CompleteMultipartUpload& 
   head.fields.set("Content-Type", "application/xml");
   CO_TRY_VOID(co_await call.exchange.start_response(std::move(head)));
   CO_TRY_VOID(co_await call.exchange.write_body(base::as_bytes(kXmlDeclaration)));
-  while (!join.result) {
+  while (!join.result()) {
     CO_TRY_VOID(co_await call.exchange.write_body(base::as_bytes(" ")));
-    CO_TRY_VOID(co_await wait_for(join, call.options().keep_alive_interval));
+    CO_TRY_VOID(co_await join.wait(call.options().keep_alive_interval));
   }
   const s3::ErrorContext context{.resource = "/" + call.request.bucket + "/" + call.request.key,
                                  .request_id = call.request_id,
                                  .host_id = {}};
-  const auto& result = *join.result;
+  const auto& result = *join.result();
   std::string document = result
                              ? completed_document(call, *result)
                              : s3::error_document(complete_fault(call, operation, result.error()), context);
@@ -234,19 +212,19 @@ ReplyTask handle(Call& call, const s3::CompleteMultipartUpload& operation) {
   for (const auto& part : named) request.part_numbers.push_back(part.part_number);
   auto holder = call.background().hold();
   if (!holder) co_return s3::fault(s3::ErrorCode::service_unavailable);
-  const auto join = std::make_shared<Join>();
   const async::Executor executor = co_await async::net::this_coro::executor;
-  async::spawn(executor, std::move(*holder), "complete multipart upload", call.parts().log,
-               run_join(*uploads, std::move(request), join));
-  CO_TRY_VOID(or_fault(call, co_await wait_for(*join, call.options().keep_alive_interval)));
-  if (!join->result) {
+  auto join = Join::start(executor, std::move(*holder), "complete multipart upload", call.parts().log,
+                          uploads->complete_upload(std::move(request)));
+  CO_TRY_VOID(or_fault(call, co_await join.wait(call.options().keep_alive_interval)));
+  if (!join.result()) {
     Reply reply{.head = {}, .body = {}, .sent = true, .broken = {}};
-    if (auto streamed = co_await stream_outcome(call, operation, *join); !streamed)
+    if (auto streamed = co_await stream_outcome(call, operation, join); !streamed)
       reply.broken = std::move(streamed).error();
     co_return reply;
   }
-  if (!*join->result) co_return complete_fault(call, operation, join->result->error());
-  co_return call.xml(200, completed_document(call, **join->result));
+  const auto& result = *join.result();
+  if (!result) co_return complete_fault(call, operation, result.error());
+  co_return call.xml(200, completed_document(call, *result));
 }
 
 }  // namespace reelway::gateway

@@ -5,8 +5,8 @@
 #include "async/spawn.h"
 #include "base/encoding.h"
 #include "gateway/access_log.h"
-#include "gateway/authenticate.h"
 #include "gateway/call.h"
+#include "iam/authenticate.h"
 #include "iam/authorize.h"
 
 namespace reelway::gateway {
@@ -107,7 +107,9 @@ async::Task<void> Gateway::handle(http::Exchange& exchange) {
   s3::Outcome<Reply> outcome = s3::fault(s3::ErrorCode::internal_error);
   if (!parsed && precedes_authentication(parsed.error().code)) {
     outcome = std::move(parsed).error();
-  } else if (auto caller = authenticate(exchange.head(), parts_, options_, signing_keys_); !caller) {
+  } else if (auto caller = iam::authenticate(exchange.head(), parts_.accounts, signing_keys_, options_.region,
+                                             parts_.clock.now());
+             !caller) {
     outcome = std::move(caller).error();
   } else if (!parsed) {
     principal = &caller->principal;

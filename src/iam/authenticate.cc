@@ -1,9 +1,9 @@
-#include "gateway/authenticate.h"
+#include "iam/authenticate.h"
 
-namespace reelway::gateway {
+namespace reelway::iam {
 
-s3::Outcome<Caller> authenticate(const base::HttpRequestHead& head, const GatewayParts& parts,
-                                 const GatewayOptions& options, s3::SigningKeyCache& keys) {
+s3::Outcome<Caller> authenticate(const base::HttpRequestHead& head, const Accounts& accounts,
+                                 s3::SigningKeyCache& keys, std::string_view region, base::TimePoint now) {
   TRY(const auto authorization, s3::parse_authorization(head));
   if (!authorization) {
     TRY(const auto payload, s3::parse_payload(head));
@@ -13,12 +13,11 @@ s3::Outcome<Caller> authenticate(const base::HttpRequestHead& head, const Gatewa
     }
     return Caller{.principal = {}, .verified = {.payload = payload, .signing = {}}};
   }
-  const iam::Account* account = parts.accounts.find(authorization->access_key);
+  const Account* account = accounts.find(authorization->access_key);
   if (account == nullptr) return s3::invalid_access_key(authorization->access_key);
-  const auto key =
-      keys.get(account->access_key, account->secret_key, authorization->date, options.region, "s3");
-  TRY(auto verified, s3::verify(*authorization, head, key, options.region, parts.clock.now()));
+  const auto key = keys.get(account->access_key, account->secret_key, authorization->date, region, "s3");
+  TRY(auto verified, s3::verify(*authorization, head, key, region, now));
   return Caller{.principal = account->principal, .verified = std::move(verified)};
 }
 
-}  // namespace reelway::gateway
+}  // namespace reelway::iam
