@@ -25,6 +25,10 @@ inline constexpr std::string_view kStreamingUnsignedTrailer = "STREAMING-UNSIGNE
 inline constexpr std::string_view kEmptySha256 =
     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
+/// Every header under which some client offers a window of its memory, the standard one first.
+inline constexpr std::array<std::string_view, 5> kRdmaTokenHeaders{
+    "x-amz-rdma-token", "x-cuobj-rdma-descr", "x-rdma-info", "x-amz-meta-rdma-token", "x-scal-rdma"};
+
 enum class PayloadForm : std::uint8_t {
   signed_hash,                 // plain; `sha256` is checked at the end
   unsigned_payload,            // plain

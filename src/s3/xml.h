@@ -21,7 +21,7 @@ struct CompletedPart {
   std::string etag;  ///< without quotes
   std::vector<Checksum> checksums;
 };
-/// MalformedXML; InvalidPartOrder unless ascending; InvalidPart for a number out of range.
+/// MalformedXML; InvalidPartOrder unless ascending; InvalidArgument for a number out of range.
 Outcome<std::vector<CompletedPart>> parse_complete_multipart_upload(std::string_view xml);
 
 struct DeleteEntry {
