@@ -57,8 +57,11 @@ net::awaitable<void> without_cancel_exceptions(net::awaitable<void> body) {
 void run_alone(net::awaitable<void> body) {
   net::io_context context(1);
   std::exception_ptr exception;
-  net::co_spawn(context, without_cancel_exceptions(std::move(body)),
-                [&exception](std::exception_ptr e) { exception = std::move(e); });
+  net::co_spawn(context, without_cancel_exceptions(std::move(body)), [&](std::exception_ptr e) {
+    exception = std::move(e);
+    // Timers of things kept for later (idle connections) must not hold us up.
+    context.stop();
+  });
   context.run();
   if (exception) std::rethrow_exception(exception);
 }

@@ -31,6 +31,8 @@ class BodyProducer {
  public:
   virtual ~BodyProducer() = default;
   virtual async::Task<std::size_t> read(base::MutableBytes into) = 0;
+  /// Goes back to the first byte; false when that cannot be.
+  virtual bool rewind() { return false; }
 };
 
 /// An answer whose head has arrived. Destroying it before the body's end closes the connection.
@@ -38,6 +40,7 @@ class ClientResponse {
  public:
   virtual ~ClientResponse() = default;
   virtual const base::HttpResponseHead& head() const = 0;
+  /// Fills a prefix of `into`; 0 at the body's end. closed: the server went away in the middle.
   virtual async::Task<std::size_t> read_body(base::MutableBytes into) = 0;
   /// The whole body; too_large above `bytes_max`.
   virtual async::Task<base::Bytes> read_all(std::size_t bytes_max) = 0;
@@ -47,7 +50,11 @@ class Client {
  public:
   static base::Result<std::unique_ptr<Client>> create(async::Executor executor, ClientOptions options);
   virtual ~Client() = default;
-  /// `head.content_length` bytes are taken from `body` (null: none).
+  /// `head.content_length` bytes are taken from `body` (null: none); without a length they go out chunked
+  /// until the producer's end. Host and the framing fields are added here. With `head.expects_continue` the
+  /// body is held back for up to a second. An answer may come before the body's end; the rest is not sent
+  /// then. unavailable: no connection; busy: all are in use; deadline_exceeded; closed; invalid_argument for
+  /// a head that would break apart.
   virtual async::Task<std::unique_ptr<ClientResponse>> send(base::HttpRequestHead head,
                                                             BodyProducer* body) = 0;
 };

@@ -1,6 +1,7 @@
 #pragma once
 // The deadlines of all connections of one reactor, looked at by one timer: setting one is a store, not a
-// timer operation. A deadline fires up to one period late. Everything here runs on the reactor.
+// timer operation. A deadline fires up to one period late. The timer runs while any deadline is set.
+// Everything here runs on the reactor.
 
 #include <boost/asio/steady_timer.hpp>
 #include <list>
@@ -19,7 +20,10 @@ class Deadlines : public std::enable_shared_from_this<Deadlines> {
     virtual ~Entry();
     Entry(const Entry&) = delete;
     Entry& operator=(const Entry&) = delete;
-    void set_deadline(base::SteadyPoint deadline) { deadline_ = deadline; }
+    void set_deadline(base::SteadyPoint deadline) {
+      deadline_ = deadline;
+      if (!list_->running_) list_->start();
+    }
     void clear_deadline() { deadline_ = base::SteadyPoint::max(); }
 
    protected:
@@ -33,16 +37,16 @@ class Deadlines : public std::enable_shared_from_this<Deadlines> {
     base::SteadyPoint deadline_ = base::SteadyPoint::max();
   };
 
-  Deadlines(async::Executor executor, base::Duration period);
-  void start();
-  void stop();
+  /// The period is an eighth of the shortest limit in use, within bounds.
+  Deadlines(async::Executor executor, base::Duration shortest_limit);
   static base::SteadyPoint after(base::Duration duration);
 
  private:
+  void start();
   void tick();
   async::net::steady_timer timer_;
   base::Duration period_;
-  bool stopped_ = false;
+  bool running_ = false;
   std::list<Entry*> entries_;
 };
 

@@ -37,8 +37,6 @@ constexpr int kBacklog = 4096;
 /// Connections over the limit that may wait for their 503 at a time.
 constexpr std::size_t kRefusalsMax = 64;
 constexpr base::Duration kAcceptPause = std::chrono::milliseconds{100};
-constexpr base::Duration kDeadlinePeriodMin = std::chrono::milliseconds{5};
-constexpr base::Duration kDeadlinePeriodMax = std::chrono::milliseconds{500};
 
 struct AddressText {
   std::string address;
@@ -101,7 +99,6 @@ class ServerImpl final : public Server {
   async::Task<void> serve(Reactor& reactor, Accepted accepted);
   void on_each_connection(void (Connection::*action)());
   async::Task<void> close_acceptor();
-  async::Task<void> stop_deadlines(Reactor& reactor);
 
   ServerOptions options_;
   Handler handler_;
@@ -127,10 +124,9 @@ ServerImpl::ServerImpl(std::vector<async::Executor> executors, ServerOptions opt
       accept_pause_(executors.front()) {
   const base::Duration shortest =
       std::min({options_.idle_timeout, options_.head_timeout, options_.progress_timeout});
-  const base::Duration period = std::clamp(shortest / 8, kDeadlinePeriodMin, kDeadlinePeriodMax);
   for (async::Executor& executor : executors) {
     auto reactor = std::make_unique<Reactor>();
-    reactor->deadlines = std::make_shared<Deadlines>(executor, period);
+    reactor->deadlines = std::make_shared<Deadlines>(executor, shortest);
     reactor->executor = std::move(executor);
     reactors_.push_back(std::move(reactor));
   }
@@ -164,8 +160,6 @@ Result<void> ServerImpl::listen() {
 }
 
 void ServerImpl::start() {
-  for (const auto& reactor : reactors_)
-    net::post(reactor->executor, [deadlines = reactor->deadlines] { deadlines->start(); });
   async::spawn(reactors_.front()->executor, gate_.hold().value(), "http", log_, accept_loop());
 }
 
@@ -263,11 +257,6 @@ async::Task<void> ServerImpl::close_acceptor() {
   co_return Result<void>{};
 }
 
-async::Task<void> ServerImpl::stop_deadlines(Reactor& reactor) {
-  reactor.deadlines->stop();
-  co_return Result<void>{};
-}
-
 async::Task<void> ServerImpl::shut_down(base::Duration patience) {
   const async::Executor executor = co_await net::this_coro::executor;
   stopping_ = true;
@@ -279,8 +268,6 @@ async::Task<void> ServerImpl::shut_down(base::Duration patience) {
   });
   CO_TRY_VOID(co_await gate_.close());
   patience_timer.cancel();
-  for (const auto& reactor : reactors_)
-    CO_TRY_VOID(co_await async::run_on(reactor->executor, stop_deadlines(*reactor)));
   co_return Result<void>{};
 }
 

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <boost/asio/redirect_error.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
 #include <cstring>
@@ -31,6 +32,8 @@ constexpr std::size_t kTlsFileStep = 256 * base::kKiB;
 base::Error gone() {
   return base::fail(Code::closed, "the peer closed the connection", base::Scope::connection);
 }
+
+base::Error cancelled() { return base::fail(Code::cancelled, "the wait for a peer was cancelled"); }
 
 }  // namespace
 
@@ -64,8 +67,17 @@ bool Transport::peer_gone() const {
   return ::poll(&descriptor, 1, 0) > 0 && (descriptor.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
+bool Transport::input_waits() const {
+  if (begin_ < end_) return true;
+  pollfd descriptor{
+      .fd = const_cast<net::ip::tcp::socket&>(socket_).native_handle(), .events = POLLIN, .revents = 0};
+  return ::poll(&descriptor, 1, 0) > 0;
+}
+
 async::Task<void> Transport::wait(Io want, base::SteadyPoint deadline) {
   if (aborted_) co_return gone();
+  const auto cancellation = co_await net::this_coro::cancellation_state;
+  if (cancellation.cancelled() != net::cancellation_type::none) co_return cancelled();
   expired_ = false;
   set_deadline(deadline);
   boost::system::error_code error;
@@ -76,6 +88,7 @@ async::Task<void> Transport::wait(Io want, base::SteadyPoint deadline) {
   if (!error) co_return Result<void>{};
   if (expired_)
     co_return base::fail(Code::deadline_exceeded, "the peer is too slow", base::Scope::connection);
+  if (cancellation.cancelled() != net::cancellation_type::none) co_return cancelled();
   co_return gone();
 }
 

@@ -53,6 +53,8 @@ class Transport final : public Deadlines::Entry {
   /// Ends whatever waits here, and the connection.
   void abort();
   bool peer_gone() const;
+  /// Bytes, or the end, can be read without waiting.
+  bool input_waits() const;
   bool is_tls() const { return tls_ != nullptr; }
 
  private:
