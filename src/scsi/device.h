@@ -49,7 +49,7 @@ struct Sense {
 
 struct Reply {
   Status status = Status::good;
-  Sense sense;
+  Sense sense = {};
   base::Bytes raw_sense = {};
   std::size_t data_in_bytes = 0;  ///< bytes placed in data_in
   std::size_t residual = 0;
