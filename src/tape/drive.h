@@ -76,6 +76,8 @@ class Drive {
   /// data_loss when the drive's position is not our count.
   async::Task<void> confirm_position();
   Position position() const { return position_; }
+  /// The position is known and is this one.
+  bool is_at(Position position) const { return position_known_ && position_ == position; }
 
   /// One block; too_large when `into` is smaller than it (the drive stands after the block all the same).
   async::Task<BlockRead> read_block(base::MutableBytes into);

@@ -98,6 +98,9 @@ class Index {
   /// Paths are absolute, "/" between names, no empty name, "." or "..".
   const File* find_file(std::string_view path) const;
   const Directory* find_directory(std::string_view path) const;
+  bool exists(std::string_view path) const {
+    return find_file(path) != nullptr || find_directory(path) != nullptr;
+  }
   /// Makes missing parents. already_exists: the path is taken, or a parent is a file. invalid_argument: LTFS
   /// cannot hold the name (names.h).
   base::Result<File*> add_file(std::string_view path, File file, base::TimePoint now);

@@ -80,10 +80,21 @@ struct VolumeInfo {
   bool read_only = false;
   bool mounted_by_scan = false;         ///< the slow way
   std::uint64_t batches_recovered = 0;  ///< manifests after the last index that mount applied
+  std::uint64_t last_batch = 0;         ///< number of the newest manifest; 0: none
+  std::vector<std::string> problems;    ///< what mount could not read; for a person
 };
 
+/// Everything that counts on a mounted volume: the index (manifests after it are already applied by mount)
+/// and the members that its manifests list. Bundles that no manifest describes are named in
+/// `undescribed_bundles`: read their table of contents (tape/bundle).
+struct ImportedVolume {
+  std::vector<BundleContents> bundles;
+  std::vector<std::string> undescribed_bundles;
+  std::vector<std::string> problems;  ///< manifests that could not be read
+};
 class Volume {
  public:
+  struct State;  ///< volume_state.h; for this room only
   /// Formats what is in the drive and mounts it. no_space, already_exists, access_denied (write protected).
   static async::Task<std::unique_ptr<Volume>> format(Drive& drive, Environment environment,
                                                      FormatOptions options, MountOptions mount_options = {});
@@ -135,20 +146,12 @@ class Volume {
   std::uint64_t next_number(std::string_view directory) const;
 
  private:
-  friend class VolumeMounter;
-  struct State;
+  friend async::Task<ImportedVolume> import_scan(Volume& volume);
+  async::Task<ImportedVolume> import_members();
   explicit Volume(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
 
-/// Everything that counts on a mounted volume: the index (manifests after it are already applied by mount)
-/// and the members that its manifests list. Bundles that no manifest describes are named in
-/// `undescribed_bundles`: read their table of contents (tape/bundle).
-struct ImportedVolume {
-  std::vector<BundleContents> bundles;
-  std::vector<std::string> undescribed_bundles;
-  std::vector<std::string> problems;  ///< manifests that could not be read
-};
 async::Task<ImportedVolume> import_scan(Volume& volume);
 
 }  // namespace reelway::tape::ltfs
