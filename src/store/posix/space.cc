@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -153,13 +154,15 @@ base::Result<void> Space::replace_displacing(Temporary& file, int folder, const 
     return sync(folder);
   }
   if (!exchanged) return base::from_errno(exchanged.error(), "publish");
-  // From here the temporary's name belongs to what was displaced.
+  // From here the temporary's name belongs to what was displaced, which must not go with it while it may
+  // still be needed.
   const auto undo = [&] {
-    std::ignore = files().rename(tmp(), file.name(), folder, name, base::RenameMode::exchange);
+    if (!files().rename(tmp(), file.name(), folder, name, base::RenameMode::exchange)) file.forget_name();
   };
   const auto displaced = files().status_at(tmp(), file.name());
-  if (displaced && displaced->is_folder()) {
+  if (!displaced || displaced->is_folder()) {
     undo();
+    if (!displaced) return base::from_errno(displaced.error(), "publish");
     return base::fail(base::Code::already_exists, "publish: a folder lies there", base::Scope::object);
   }
   auto synced = sync(folder);

@@ -75,6 +75,7 @@ class Space {
   /// Opens base/path, making and syncing folders that are missing. `tag` names `base`. not_found: base's own
   /// folder is gone; already_exists: something that is no folder is in the way.
   base::Result<base::File> open_made_folder(int base, const std::string& tag, const std::string& path);
+  /// To be called when a folder was removed.
   void forget_folder(const std::string& tag, const std::string& path);
 
  private:

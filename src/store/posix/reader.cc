@@ -1,0 +1,55 @@
+#include "store/posix/reader.h"
+
+#include <numeric>
+
+namespace reelway::store::posix {
+
+namespace {
+
+/// Copying more than this in one go would hold up the other connections of the reactor.
+constexpr std::size_t kInlineBytesMax = 64 * base::kKiB;
+
+}  // namespace
+
+base::Result<base::ByteRange> requested_range(const object::GetRequest& request,
+                                              const object::ObjectInfo& info) {
+  const base::ByteRange whole{.offset = 0, .length = info.size};
+  if (request.range) return object::resolve_range(*request.range, info.size);
+  if (!request.part_number) return whole;
+  const std::size_t part = *request.part_number;
+  if (info.part_sizes.empty() && part == 1) return whole;
+  if (part == 0 || part > info.part_sizes.size())
+    return base::fail(base::Code::out_of_range, "no such part", base::Scope::object);
+  const auto first = info.part_sizes.begin();
+  const auto it = first + static_cast<std::ptrdiff_t>(part - 1);
+  return base::ByteRange{.offset = std::accumulate(first, it, std::uint64_t{0}), .length = *it};
+}
+
+std::optional<object::FileSegment> FileReader::file_segment() const {
+  return object::FileSegment{
+      .descriptor = found_.file.get(), .offset = range_.offset, .length = range_.length};
+}
+
+async::Task<std::size_t> FileReader::read(base::MutableBytes into) {
+  const std::uint64_t left = range_.end() - position_;
+  if (left == 0) co_return 0;
+  if (into.size() > left) into = into.first(left);
+  const int file = found_.file.get();
+  std::size_t count = 0;
+  if (into.size() <= kInlineBytesMax) {
+    const auto hot = space_.files().read_cached(file, into, position_);
+    if (hot) count = *hot;
+  }
+  if (count == 0) {
+    CO_TRY(count, co_await async::offload(*space_.options().pool, [&]() -> base::Result<std::size_t> {
+             return base::in_context(space_.files().read(file, into, position_), "read an object");
+           }));
+  }
+  if (count == 0)
+    co_return base::fail(base::Code::data_loss, "the file was cut short while it was read",
+                         base::Scope::object);
+  position_ += count;
+  co_return count;
+}
+
+}  // namespace reelway::store::posix

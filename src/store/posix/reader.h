@@ -1,0 +1,29 @@
+#pragma once
+// A GET: the open file, read in place while its pages are hot and on the blocking pool when they are not.
+
+#include "async/offload.h"
+#include "store/posix/objects.h"
+
+namespace reelway::store::posix {
+
+class FileReader final : public object::Reader {
+ public:
+  FileReader(Space& space, Found found, base::ByteRange range)
+      : space_(space), found_(std::move(found)), range_(range), position_(range.offset) {}
+  const object::ObjectInfo& info() const override { return found_.info; }
+  base::ByteRange range() const override { return range_; }
+  std::optional<object::FileSegment> file_segment() const override;
+  async::Task<std::size_t> read(base::MutableBytes into) override;
+
+ private:
+  Space& space_;
+  Found found_;
+  base::ByteRange range_;
+  std::uint64_t position_;
+};
+
+/// Which bytes a GET asks for. out_of_range for a part or range that does not exist.
+base::Result<base::ByteRange> requested_range(const object::GetRequest& request,
+                                              const object::ObjectInfo& info);
+
+}  // namespace reelway::store::posix
