@@ -235,7 +235,8 @@ TEST_F(Drive, ModeSenseKnowsItsPagesAndNoOthers) {
   const scsi::Reply all = ask(drive(), scsi::mode_sense(0x3f, 0xff, reply));
   const auto data = scsi::parse_mode_data(base::ByteView(reply).first(all.data_in_bytes));
   ASSERT_TRUE(data.has_value());
-  for (const std::uint8_t page : {0x0f, 0x10, 0x11, 0x1d}) EXPECT_NE(data->find(page), nullptr);
+  for (const std::uint8_t page : std::initializer_list<std::uint8_t>{0x0f, 0x10, 0x11, 0x1d})
+    EXPECT_NE(data->find(page), nullptr);
   EXPECT_NE(data->find(0x10, 1), nullptr);
   EXPECT_EQ(run(scsi::mode_sense(0x05, 0, reply)), "05/24/00");
   scsi::Command saved = scsi::mode_sense(0x0f, 0, reply);
@@ -416,7 +417,7 @@ TEST_F(Drive, IdentityAndSerialNumber) {
   EXPECT_EQ(identity->product, "VIRTUAL LTO-9");
   ask(drive(), scsi::inquiry_page(0x80, reply));
   EXPECT_EQ(*scsi::parse_unit_serial(reply), "RWDRV00000");
-  for (const std::uint8_t page : {0x00, 0x83, 0xb0, 0xb1})
+  for (const std::uint8_t page : std::initializer_list<std::uint8_t>{0x00, 0x83, 0xb0, 0xb1})
     EXPECT_EQ(run(scsi::inquiry_page(page, reply)), "good");
   EXPECT_EQ(run(scsi::inquiry_page(0xc7, reply)), "05/24/00");
 }

@@ -20,13 +20,13 @@ struct DeviceId {
 
 struct Fault {
   DeviceId device;
-  std::optional<std::uint8_t> opcode;  ///< none: any command
-  std::uint64_t nth = 1;               ///< of the matching commands from now on
+  std::optional<std::uint8_t> opcode = {};  ///< none: any command
+  std::uint64_t nth = 1;                    ///< of the matching commands from now on
   /// When: before the command has an effect, or after it (the reply is lost or spoilt, the effect stays).
   enum class When : std::uint8_t { instead, after } when = When::instead;
   /// What the initiator gets: this sense, or nothing until the command's timeout (deadline_exceeded; at once
   /// where there is no timer).
-  std::optional<scsi::Sense> sense;
+  std::optional<scsi::Sense> sense = {};
   bool hang = false;
 };
 

@@ -28,7 +28,7 @@ enum class ClockMode : std::uint8_t { fast, lto9 };
 enum class Payload : std::uint8_t { full, pattern };
 
 struct Options {
-  std::filesystem::path directory;  ///< created when absent
+  std::filesystem::path directory = {};  ///< created when absent
   std::uint32_t drives = 2;
   std::uint32_t slots = 0;  ///< 0: as many as cartridges
   std::uint32_t mail_slots = 2;

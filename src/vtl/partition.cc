@@ -112,13 +112,14 @@ base::Result<void> Partition::recover() {
   count_ = good;
   window_.clear();
   epoch_ = std::max(epoch_, 1U);
-  if (index_bytes < kHeaderBytes || good < in_file) {
+  if (good < in_file) {
     // Torn records may lie in the file beyond end of data: a new epoch keeps them from ever standing again.
     ++epoch_;
-    synced_count_ = 0;  // the records that stand have older epochs: sync() below makes them trusted
+    TRY_VOID(sync());
     TRY_VOID(index_.truncate(record_offset(count_)));
     TRY_VOID(data_.truncate(end_offset_));
-    TRY_VOID(sync());
+  } else if (index_bytes < kHeaderBytes || good > trusted) {
+    TRY_VOID(sync());  // what a host finds after a crash must not go away later
   }
   return {};
 }

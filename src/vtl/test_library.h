@@ -70,7 +70,7 @@ class LoadedDrive : public testing::Test {
   explicit LoadedDrive(Options options = {}) : options_(std::move(options)) {
     options_.directory = folder_.path() / "library";
     if (options_.capacity_scale == 1) options_.capacity_scale = 1e-4;
-    options_.sync = options_.sync && !skip_sync_;
+
     open();
     move(kSlot, kBay);
     settle();
@@ -132,7 +132,7 @@ class LoadedDrive : public testing::Test {
   static constexpr std::uint16_t kSlot = 0x1000, kBay = 0x100, kMailSlot = 0x10;
   static constexpr const char* kBarcode = "RW0001L9";
   ScratchFolder folder_;
-  bool skip_sync_ = false;
+
   Options options_;
   std::unique_ptr<Library> library_;
 };
