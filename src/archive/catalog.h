@@ -162,10 +162,16 @@ class Catalog {
   base::Result<void> note(const std::vector<ObjectRow>& seen);
   base::Result<std::optional<ObjectRow>> find(const object::ObjectName& name);  ///< the one row that is not removed
   base::Result<std::optional<ObjectRow>> find(const object::ObjectName& name, const std::string& generation);
+  /// The evicted object of that generation, under whatever key of the bucket.
+  base::Result<std::optional<ObjectRow>> find_stub(const std::string& bucket, const std::string& generation);
+  base::Result<void> move_object(std::int64_t object, const object::ObjectName& to);
   base::Result<std::vector<ObjectRow>> objects(const std::vector<std::int64_t>& ids);
   /// Not removed ones, in key order.
   base::Result<std::vector<ObjectRow>> under(const std::string& bucket, const std::string& prefix, const std::string& start_after, std::size_t count_max);
+  /// The same over all buckets, after (bucket, key).
+  base::Result<std::vector<ObjectRow>> all(const std::string& after_bucket, const std::string& after_key, std::size_t count_max);
   base::Result<void> remove(const std::vector<ObjectRow>& objects);  ///< name and generation
+  base::Result<std::vector<ObjectRow>> evicting();
   base::Result<void> set_disk(const std::vector<DiskChange>& changes);
 
   /// Resident objects that lack copies and were last modified before `born_before`.

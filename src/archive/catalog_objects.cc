@@ -180,10 +180,13 @@ void note_one(ObjectWriter& writer, const ObjectRow& seen) {
   auto current = writer.current(seen.name);
   if (current && same_content(current->identity, seen.identity)) {
     ObjectRow row = *current;
-    row.identity = seen.identity;
+    // What was archived stays recorded: evict compares with it, and a file that was touched since is hashed again before it may go.
+    const bool keep = row.disk == seen.disk && row.identity.inode != 0;
+    if (!keep) row.identity = seen.identity;
     if (!seen.metadata.empty()) row.metadata = seen.metadata;
     row.disk = seen.disk;
-    if (row.policy != seen.policy || row.disk != current->disk) row.missing = writer.missing_of(row.id, seen.missing);
+    if (seen.policy == 0) row.missing.clear();
+    else if (row.policy != seen.policy || row.disk != current->disk) row.missing = writer.missing_of(row.id, seen.missing);
     row.policy = seen.policy;
     writer.update(row);
     return;
@@ -253,6 +256,26 @@ void execute_by_id(soci::session& sql, const std::string& query, const std::vect
 
 }  // namespace
 
+Result<std::optional<ObjectRow>> Catalog::find_stub(const std::string& bucket, const std::string& generation) {
+  return guarded("find_stub", [&]() -> Result<std::optional<ObjectRow>> {
+    auto rows = collect<ObjectFields>(state_->sql, kSelectObject + "o.generation = :generation AND o.bucket = :bucket AND o.disk = 2",
+                                      [&](soci::statement& statement) {
+                                        statement.exchange(use(generation));
+                                        statement.exchange(use(bucket));
+                                      });
+    if (rows.empty()) return std::nullopt;
+    return std::move(rows.front());
+  });
+}
+
+Result<void> Catalog::move_object(std::int64_t object, const object::ObjectName& to) {
+  return transacted(state_->sql, "move_object", [&]() -> Result<void> {
+    const long long id = object;
+    state_->sql << "UPDATE objects SET key = :key WHERE id = :id AND bucket = :bucket", use(to.key), use(id), use(to.bucket);
+    return {};
+  });
+}
+
 Result<std::vector<ObjectRow>> Catalog::objects(const std::vector<std::int64_t>& ids) {
   return guarded("objects", [&]() -> Result<std::vector<ObjectRow>> {
     return collect_by_id<ObjectFields>(state_->sql, kSelectObject + "o.id = :id", ids);
@@ -273,6 +296,16 @@ Result<std::vector<ObjectRow>> Catalog::under(const std::string& bucket, const s
   });
 }
 
+Result<std::vector<ObjectRow>> Catalog::all(const std::string& after_bucket, const std::string& after_key, std::size_t count_max) {
+  const std::string query = fmt::format("{} o.disk <> 5 AND (o.bucket, o.key) > (:bucket, :key) ORDER BY o.bucket, o.key LIMIT {}", kSelectObject, count_max);
+  return guarded("all", [&]() -> Result<std::vector<ObjectRow>> {
+    return collect<ObjectFields>(state_->sql, query, [&](soci::statement& statement) {
+      statement.exchange(use(after_bucket));
+      statement.exchange(use(after_key));
+    });
+  });
+}
+
 Result<void> Catalog::remove(const std::vector<ObjectRow>& objects) {
   return transacted(state_->sql, "remove", [&]() -> Result<void> {
     ObjectWriter writer(state_->sql);
@@ -281,6 +314,12 @@ Result<void> Catalog::remove(const std::vector<ObjectRow>& objects) {
       if (current && current->identity.generation == object.identity.generation) writer.bury(current->id);
     }
     return {};
+  });
+}
+
+Result<std::vector<ObjectRow>> Catalog::evicting() {
+  return guarded("evicting", [&]() -> Result<std::vector<ObjectRow>> {
+    return collect<ObjectFields>(state_->sql, kSelectObject + "o.disk = 1 ORDER BY o.id", [](soci::statement&) {});
   });
 }
 
