@@ -71,6 +71,7 @@ base::HttpPeer peer_of(int descriptor, const sockaddr_storage& address, bool tls
 /// What belongs to one reactor and is touched there only.
 struct Reactor {
   async::Executor executor;
+  async::Executor work;  ///< keeps the reactor running until the server is down
   std::shared_ptr<Deadlines> deadlines;
   std::unordered_set<Connection*> connections;
 };
@@ -127,6 +128,7 @@ ServerImpl::ServerImpl(std::vector<async::Executor> executors, ServerOptions opt
   for (async::Executor& executor : executors) {
     auto reactor = std::make_unique<Reactor>();
     reactor->deadlines = std::make_shared<Deadlines>(executor, shortest);
+    reactor->work = net::prefer(executor, net::execution::outstanding_work.tracked);
     reactor->executor = std::move(executor);
     reactors_.push_back(std::move(reactor));
   }
@@ -268,6 +270,7 @@ async::Task<void> ServerImpl::shut_down(base::Duration patience) {
   });
   CO_TRY_VOID(co_await gate_.close());
   patience_timer.cancel();
+  for (const auto& reactor : reactors_) reactor->work = async::Executor();
   co_return Result<void>{};
 }
 

@@ -17,6 +17,7 @@
 
 #include "async/spawn.h"
 #include "async/timer.h"
+#include "http/test_server.h"
 
 namespace reelway::http {
 namespace {
@@ -203,48 +204,24 @@ struct Handlers {
   }
 };
 
-/// A server on a thread of its own.
-class TestServer {
- public:
-  explicit TestServer(ServerOptions options = {}, std::size_t reactors = 1) {
-    std::vector<async::Executor> executors;
-    for (std::size_t i = 0; i < reactors; ++i) {
-      contexts_.push_back(std::make_unique<async::net::io_context>(1));
-      executors.push_back(contexts_.back()->get_executor());
-    }
-    auto created = Server::create(
-        std::move(executors), std::move(options),
-        [this](Exchange& exchange) { return handlers.run(exchange); }, base::null_log());
-    EXPECT_TRUE(created.has_value());
-    server_ = std::move(*created);
-    for (const auto& context : contexts_)
-      threads_.emplace_back([context = context.get()] { context->run(); });
+/// A server with the handlers above.
+struct HandlersServer {
+  explicit HandlersServer(ServerOptions options = {}, std::size_t reactors = 1)
+      : running([this](Exchange& exchange) { return handlers.run(exchange); }, std::move(options), reactors) {
   }
-  ~TestServer() {
-    handlers.release = true;
-    shut_down(10s);
-    for (auto& thread : threads_) thread.join();
-  }
-  void shut_down(base::Duration patience) {
-    if (std::exchange(down_, true)) return;
-    EXPECT_TRUE(async::run_until_done(server_->shut_down(patience)).has_value());
-  }
-  std::uint16_t port() const { return server_->port(); }
-  Server& server() { return *server_; }
+  ~HandlersServer() { handlers.release = true; }
+  std::uint16_t port() const { return running.port(); }
+  void shut_down(base::Duration patience) { running.shut_down(patience); }
+  Server& server() { return running.server(); }
 
   Handlers handlers;
-
- private:
-  std::vector<std::unique_ptr<async::net::io_context>> contexts_;
-  std::unique_ptr<Server> server_;
-  std::vector<std::thread> threads_;
-  bool down_ = false;
+  TestServer running;
 };
 
 constexpr std::string_view kGet = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n";
 
 TEST(Server, AnswersAndKeepsTheConnection) {
-  TestServer server;
+  HandlersServer server;
   RawClient client(server.port());
   for (int i = 0; i < 3; ++i) {
     const std::string response = client.exchange(kGet);
@@ -259,7 +236,7 @@ TEST(Server, AnswersAndKeepsTheConnection) {
 }
 
 TEST(Server, TakesPipelinedRequestsInOrder) {
-  TestServer server;
+  HandlersServer server;
   RawClient client(server.port());
   client.send(
       "PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nfirst"
@@ -275,7 +252,7 @@ TEST(Server, TakesPipelinedRequestsInOrder) {
 }
 
 TEST(Server, HeadAndEmptyAnswersHaveNoBody) {
-  TestServer server;
+  HandlersServer server;
   RawClient client(server.port());
   client.send("HEAD /a HTTP/1.1\r\nHost: h\r\n\r\n");
   const std::string response = client.read_response(true);
@@ -288,7 +265,7 @@ TEST(Server, HeadAndEmptyAnswersHaveNoBody) {
 }
 
 TEST(Server, SpeaksHttp10) {
-  TestServer server;
+  HandlersServer server;
   {
     RawClient client(server.port());
     client.send("GET /chunked HTTP/1.0\r\n\r\n");
@@ -304,7 +281,7 @@ TEST(Server, SpeaksHttp10) {
 }
 
 TEST(Server, SendsChunkedAnswers) {
-  TestServer server;
+  HandlersServer server;
   RawClient client(server.port());
   client.send("GET /chunked HTTP/1.1\r\nHost: h\r\n\r\n");
   const std::string response = client.read_until("0\r\n\r\n");
@@ -365,7 +342,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return info.param.name; });
 
 TEST_P(BadHead, IsRefusedAndTheConnectionEnds) {
-  TestServer server;
+  HandlersServer server;
   RawClient client(server.port());
   client.send(GetParam().request);
   const std::string response = client.read_to_end();
@@ -376,7 +353,7 @@ TEST_P(BadHead, IsRefusedAndTheConnectionEnds) {
 }
 
 TEST(Server, AcceptsWhatOnlyLooksBad) {
-  TestServer server;
+  HandlersServer server;
   RawClient client(server.port());
   EXPECT_THAT(client.exchange("GET http://other/x?y HTTP/1.1\r\nHost: h\r\n\r\n"), EndsWith("GET /x?y"));
   EXPECT_THAT(client.exchange("GET /\xc3\xa4 HTTP/1.1\r\nhOST:\th \r\nX:\r\nY: \xe4\r\n\r\n"),
@@ -390,7 +367,7 @@ TEST(Server, AcceptsWhatOnlyLooksBad) {
 TEST(Server, RefusesHeadsOverTheLimit) {
   ServerOptions options;
   options.head_bytes_max = 8192;
-  TestServer server(options);
+  HandlersServer server(options);
   const auto with_padding = [](std::size_t size) {
     std::string head = "GET /a HTTP/1.1\r\nHost: h\r\nX: ";
     return head + std::string(size - head.size() - 4, 'x') + "\r\n\r\n";
@@ -407,7 +384,7 @@ TEST(Server, DropsASlowHeadWith408AndAnIdleConnectionSilently) {
   ServerOptions options;
   options.head_timeout = 50ms;
   options.idle_timeout = 60ms;
-  TestServer server(options);
+  HandlersServer server(options);
   RawClient slow(server.port());
   slow.send("GET /a HTTP/1.1\r\nHo");
   EXPECT_THAT(slow.read_to_end(), StartsWith("HTTP/1.1 408 "));
@@ -421,7 +398,7 @@ TEST(Server, DropsASlowHeadWith408AndAnIdleConnectionSilently) {
 TEST(Server, ATricklingHeadDoesNotMoveItsDeadline) {
   ServerOptions options;
   options.head_timeout = 100ms;
-  TestServer server(options);
+  HandlersServer server(options);
   RawClient slow(server.port());
   // One byte at a time, for ever; ends because the server ends it.
   std::atomic<bool> closed = false;
@@ -438,7 +415,7 @@ TEST(Server, ATricklingHeadDoesNotMoveItsDeadline) {
 TEST(Server, ABodyThatStopsIsAnErrorOfTheRead) {
   ServerOptions options;
   options.progress_timeout = 50ms;
-  TestServer server(options);
+  HandlersServer server(options);
   RawClient slow(server.port());
   slow.send("PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nabc");
   EXPECT_THAT(slow.read_to_end(), StartsWith("HTTP/1.1 408 "));
@@ -446,7 +423,7 @@ TEST(Server, ABodyThatStopsIsAnErrorOfTheRead) {
 }
 
 TEST(Server, AClientThatGoesAwayInTheMiddleOfABodyIsClosed) {
-  TestServer server;
+  HandlersServer server;
   {
     RawClient client(server.port());
     client.send("PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nabc");
@@ -459,7 +436,7 @@ TEST(Server, BrokenChunksEndTheConnection) {
   for (const std::string_view body :
        {"x\r\n"sv, "3\r\nabcd\r\n"sv, "3\nabc\r\n"sv, "\r\n"sv, "11111111111111111\r\n"sv, "-1\r\n"sv,
         "0x3\r\nabc\r\n"sv, "3\r\nabc\n0\r\n\r\n"sv, "3 \r\nabc\r\n"sv, "0\r\nTrailer\n\r\n"sv}) {
-    TestServer server;
+    HandlersServer server;
     RawClient client(server.port());
     client.send("PUT /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n");
     client.send(body);
@@ -471,7 +448,7 @@ TEST(Server, BrokenChunksEndTheConnection) {
 }
 
 TEST(Server, EndlessTrailersHaveABound) {
-  TestServer server;
+  HandlersServer server;
   RawClient client(server.port());
   client.send("PUT /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n");
   for (int i = 0; i < 3000 && client.send("X: yyyyyyyyyy\r\n"); ++i) {
@@ -480,7 +457,7 @@ TEST(Server, EndlessTrailersHaveABound) {
 }
 
 TEST(Server, ContinueIsSentOnlyWhenTheBodyIsRead) {
-  TestServer server;
+  HandlersServer server;
   RawClient client(server.port());
   client.send("PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n");
   EXPECT_EQ(client.read_until("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
@@ -494,7 +471,7 @@ TEST(Server, ContinueIsSentOnlyWhenTheBodyIsRead) {
 }
 
 TEST(Server, ContinueIsLeftOutWhenTheBodyIsHere) {
-  TestServer server;
+  HandlersServer server;
   RawClient client(server.port());
   client.send("PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nExpect: 100-Continue\r\n\r\nbody");
   EXPECT_THAT(client.read_response(), StartsWith("HTTP/1.1 200 "));
@@ -503,7 +480,7 @@ TEST(Server, ContinueIsLeftOutWhenTheBodyIsHere) {
 }
 
 TEST(Server, AnEarlyAnswerDrainsASmallBodyAndKeepsTheConnection) {
-  TestServer server;
+  HandlersServer server;
   RawClient client(server.port());
   EXPECT_THAT(client.exchange("PUT /early HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n" +
                               std::string(100000, 'x')),
@@ -516,7 +493,7 @@ TEST(Server, AnEarlyAnswerDrainsASmallBodyAndKeepsTheConnection) {
 }
 
 TEST(Server, AnEarlyAnswerToALargeBodyIsReadableAndCloses) {
-  TestServer server;
+  HandlersServer server;
   for (const std::string_view framing :
        {"Content-Length: 67108864\r\n\r\n"sv, "Transfer-Encoding: chunked\r\n\r\n4000000\r\n"sv}) {
     RawClient client(server.port());
@@ -531,7 +508,7 @@ TEST(Server, AnEarlyAnswerToALargeBodyIsReadableAndCloses) {
 }
 
 TEST(Server, AnErrorBeforeTheHeadIs500AndTheConnectionGoesOn) {
-  TestServer server;
+  HandlersServer server;
   RawClient client(server.port());
   EXPECT_THAT(client.exchange("GET /fail HTTP/1.1\r\nHost: h\r\n\r\n"), StartsWith("HTTP/1.1 500 "));
   EXPECT_THAT(client.exchange("GET /silent HTTP/1.1\r\nHost: h\r\n\r\n"), StartsWith("HTTP/1.1 500 "));
@@ -539,14 +516,14 @@ TEST(Server, AnErrorBeforeTheHeadIs500AndTheConnectionGoesOn) {
 }
 
 TEST(Server, AnErrorAfterTheHeadClosesShort) {
-  TestServer server;
+  HandlersServer server;
   RawClient client(server.port());
   client.send("GET /short HTTP/1.1\r\nHost: h\r\n\r\n");
   EXPECT_THAT(client.read_to_end(), EndsWith("\r\n\r\nonly"));
 }
 
 TEST(Server, NoFieldCanSplitAnAnswer) {
-  TestServer server;
+  HandlersServer server;
   RawClient client(server.port());
   const std::string response = client.exchange("GET /inject HTTP/1.1\r\nHost: h\r\n\r\n");
   EXPECT_THAT(response, StartsWith("HTTP/1.1 500 "));
@@ -556,7 +533,7 @@ TEST(Server, NoFieldCanSplitAnAnswer) {
 TEST(Server, OneConnectionTooManyIsAnswered503) {
   ServerOptions options;
   options.connections_max = 2;
-  TestServer server(options);
+  HandlersServer server(options);
   RawClient first(server.port());
   RawClient second(server.port());
   first.exchange(kGet);
@@ -594,7 +571,7 @@ class FileTest : public testing::Test {
 std::string body_of(const std::string& response) { return response.substr(response.find("\r\n\r\n") + 4); }
 
 TEST_F(FileTest, SendsPartsOfFiles) {
-  TestServer server;
+  HandlersServer server;
   server.handlers.file = descriptor_;
   RawClient client(server.port());
   const std::pair<std::uint64_t, std::uint64_t> parts[] = {
@@ -606,7 +583,7 @@ TEST_F(FileTest, SendsPartsOfFiles) {
 }
 
 TEST_F(FileTest, AFileThatEndsEarlyClosesShort) {
-  TestServer server;
+  HandlersServer server;
   server.handlers.file = descriptor_;
   RawClient client(server.port());
   client.send(request((3 << 20) - 10, 20));
@@ -614,7 +591,7 @@ TEST_F(FileTest, AFileThatEndsEarlyClosesShort) {
 }
 
 TEST(Server, SeesThatThePeerHasGone) {
-  TestServer server;
+  HandlersServer server;
   {
     RawClient client(server.port());
     client.send("GET /wait HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -625,7 +602,7 @@ TEST(Server, SeesThatThePeerHasGone) {
 }
 
 TEST(Server, ShutdownLetsTheRunningAnswerEndAndClosesIdleConnections) {
-  TestServer server;
+  HandlersServer server;
   RawClient idle(server.port());
   idle.exchange(kGet);
   RawClient busy(server.port());
@@ -644,7 +621,7 @@ TEST(Server, ShutdownLetsTheRunningAnswerEndAndClosesIdleConnections) {
 }
 
 TEST(Server, ShutdownCutsABodyInFlightWhenPatienceEnds) {
-  TestServer server;
+  HandlersServer server;
   RawClient client(server.port());
   client.send("PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nabc");
   RawClient other(server.port());
@@ -655,7 +632,7 @@ TEST(Server, ShutdownCutsABodyInFlightWhenPatienceEnds) {
 }
 
 TEST(Server, SeveralReactorsShareTheConnections) {
-  TestServer server({}, 3);
+  HandlersServer server({}, 3);
   std::vector<std::thread> threads;
   std::atomic<int> good = 0;
   for (int i = 0; i < 6; ++i) {
@@ -681,7 +658,7 @@ TEST(Server, SaysWhatIsWrongWithItsOptions) {
   ServerOptions no_certificate;
   no_certificate.tls_certificate_file = no_certificate.tls_key_file = "/nowhere";
   EXPECT_EQ(create(no_certificate).error().code, Code::invalid_argument);
-  TestServer taken;
+  HandlersServer taken;
   ServerOptions same_port;
   same_port.port = taken.port();
   const auto second = create(same_port);

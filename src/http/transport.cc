@@ -67,8 +67,16 @@ bool Transport::peer_gone() const {
   return ::poll(&descriptor, 1, 0) > 0 && (descriptor.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
-bool Transport::input_waits() const {
+bool Transport::input_waits() {
   if (begin_ < end_) return true;
+  if (tls_) {
+    // Records that carry nothing for us (session tickets) are no input.
+    std::byte one{};
+    std::size_t count = 0;
+    ERR_clear_error();
+    const Io io = tls_outcome(SSL_peek_ex(tls_.get(), &one, 1, &count), count).io;
+    return io != Io::want_read && io != Io::want_write;
+  }
   pollfd descriptor{
       .fd = const_cast<net::ip::tcp::socket&>(socket_).native_handle(), .events = POLLIN, .revents = 0};
   return ::poll(&descriptor, 1, 0) > 0;

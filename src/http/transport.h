@@ -54,7 +54,7 @@ class Transport final : public Deadlines::Entry {
   void abort();
   bool peer_gone() const;
   /// Bytes, or the end, can be read without waiting.
-  bool input_waits() const;
+  bool input_waits();
   bool is_tls() const { return tls_ != nullptr; }
 
  private:
