@@ -56,7 +56,7 @@ Outcome ChangerModel::execute(const scsi::Command& command, double now_s) {
 }
 
 Outcome ChangerModel::dispatch(const scsi::Command& command, double now_s) {
-  const base::ByteView cdb = scsi::bytes_of(command.cdb);
+  const base::ByteView cdb = cdb_of(command);
   switch (get_u8(cdb, 0)) {
     case op::test_unit_ready:
     case op::reserve_6:
@@ -87,7 +87,7 @@ Outcome ChangerModel::dispatch(const scsi::Command& command, double now_s) {
 }
 
 Outcome ChangerModel::inquiry(const scsi::Command& command) {
-  const base::ByteView cdb = scsi::bytes_of(command.cdb);
+  const base::ByteView cdb = cdb_of(command);
   const std::uint8_t page = get_u8(cdb, 2);
   base::Bytes reply;
   if ((get_u8(cdb, 1) & 0x01) == 0) {
@@ -119,7 +119,7 @@ Outcome ChangerModel::inquiry(const scsi::Command& command) {
 }
 
 Outcome ChangerModel::mode_sense(const scsi::Command& command, bool ten) {
-  const base::ByteView cdb = scsi::bytes_of(command.cdb);
+  const base::ByteView cdb = cdb_of(command);
   const std::uint8_t page = get_u8(cdb, 2) & 0x3f;
   if (page != 0x1d && page != 0x3f) return invalid_field();
   const std::size_t header = ten ? 8 : 4;
@@ -188,7 +188,7 @@ base::Bytes ChangerModel::element_page(ElementType type, const std::vector<const
 }
 
 Outcome ChangerModel::read_element_status(const scsi::Command& command) {
-  const base::ByteView cdb = scsi::bytes_of(command.cdb);
+  const base::ByteView cdb = cdb_of(command);
   const std::uint8_t flags = get_u8(cdb, 1);
   const auto wanted = static_cast<ElementType>(flags & 0x0f);
   const std::uint16_t first = get_u16(cdb, 2);
@@ -267,7 +267,7 @@ std::optional<scsi::Sense> ChangerModel::put_into(const Bay& bay, std::string_vi
 }
 
 Outcome ChangerModel::move_medium(const scsi::Command& command, double now_s) {
-  const base::ByteView cdb = scsi::bytes_of(command.cdb);
+  const base::ByteView cdb = cdb_of(command);
   const std::uint16_t picker = get_u16(cdb, 2);
   Bay* source = shelf_.find(get_u16(cdb, 4));
   Bay* destination = shelf_.find(get_u16(cdb, 6));

@@ -67,7 +67,7 @@ std::vector<Attribute> DriveModel::all_attributes(std::uint8_t partition) {
 }
 
 Outcome DriveModel::read_attribute(const scsi::Command& command) {
-  const base::ByteView cdb = scsi::bytes_of(command.cdb);
+  const base::ByteView cdb = cdb_of(command);
   const std::uint8_t action = get_u8(cdb, 1) & 0x1f;
   const std::uint8_t partition = get_u8(cdb, 7);
   const std::uint16_t first = get_u16(cdb, 8);
@@ -92,7 +92,7 @@ Outcome DriveModel::read_attribute(const scsi::Command& command) {
 }
 
 Outcome DriveModel::write_attribute(const scsi::Command& command) {
-  const base::ByteView cdb = scsi::bytes_of(command.cdb);
+  const base::ByteView cdb = cdb_of(command);
   const std::uint8_t partition = get_u8(cdb, 7);
   const std::size_t length = get_u32(cdb, 10);
   if (partition >= cartridge_->partition_count()) return invalid_field();

@@ -45,7 +45,7 @@ Outcome DriveModel::media_failure(const scsi::Sense& why) {
 }
 
 Outcome DriveModel::read(const scsi::Command& command) {
-  const base::ByteView cdb = scsi::bytes_of(command.cdb);
+  const base::ByteView cdb = cdb_of(command);
   const bool fixed = (get_u8(cdb, 1) & 0x01) != 0;
   const bool silent = (get_u8(cdb, 1) & 0x02) != 0;
   const std::uint32_t requested = get_u24(cdb, 2);
@@ -114,7 +114,7 @@ std::optional<scsi::Sense> DriveModel::warning_after_write() {
 }
 
 Outcome DriveModel::write(const scsi::Command& command) {
-  const base::ByteView cdb = scsi::bytes_of(command.cdb);
+  const base::ByteView cdb = cdb_of(command);
   const std::uint32_t length = get_u24(cdb, 2);
   if ((get_u8(cdb, 1) & 0x01) != 0 || length > kBlockBytesMax || command.data_out.size() < length)
     return invalid_field();
@@ -137,7 +137,7 @@ Outcome DriveModel::write(const scsi::Command& command) {
 }
 
 Outcome DriveModel::write_filemarks(const scsi::Command& command, std::uint64_t count) {
-  const std::uint8_t flags = get_u8(scsi::bytes_of(command.cdb), 1);
+  const std::uint8_t flags = get_u8(cdb_of(command), 1);
   const bool immediate = (flags & 0x01) != 0;
   if ((flags & 0x02) != 0) return invalid_field();  // setmarks
   Outcome outcome;
@@ -179,7 +179,7 @@ Outcome DriveModel::move_head(std::uint64_t block, const scsi::Sense* told) {
 }
 
 Outcome DriveModel::space(const scsi::Command& command, std::int64_t count) {
-  switch (get_u8(scsi::bytes_of(command.cdb), 1) & 0x0f) {
+  switch (get_u8(cdb_of(command), 1) & 0x0f) {
     case 0:
       return space_blocks(count);
     case 1:
@@ -264,7 +264,7 @@ Outcome DriveModel::locate_to(std::uint8_t partition_number, std::uint64_t block
 }
 
 Outcome DriveModel::locate(const scsi::Command& command) {
-  const base::ByteView cdb = scsi::bytes_of(command.cdb);
+  const base::ByteView cdb = cdb_of(command);
   const bool long_form = get_u8(cdb, 0) == scsi::op::locate_16;
   const std::uint8_t flags = get_u8(cdb, 1);
   const bool immediate = (flags & 0x01) != 0;
@@ -309,7 +309,7 @@ Outcome DriveModel::read_position(const scsi::Command& command) {
   const std::uint64_t buffered = partition.unsynced_count();
   const std::uint64_t on_tape = partition.count() - buffered;
   base::Bytes reply(32);
-  switch (get_u8(scsi::bytes_of(command.cdb), 1) & 0x1f) {
+  switch (get_u8(cdb_of(command), 1) & 0x1f) {
     case 0x00: {
       reply.resize(20);
       const bool too_far = block_ > UINT32_MAX;
@@ -343,7 +343,7 @@ Outcome DriveModel::read_position(const scsi::Command& command) {
 }
 
 Outcome DriveModel::erase(const scsi::Command& command) {
-  const std::uint8_t flags = get_u8(scsi::bytes_of(command.cdb), 1);
+  const std::uint8_t flags = get_u8(cdb_of(command), 1);
   if (const auto why = before_writing()) return media_failure(*why);
   Outcome outcome;
   outcome.charge.kind = Charge::Kind::motion;
@@ -358,7 +358,7 @@ Outcome DriveModel::erase(const scsi::Command& command) {
 }
 
 Outcome DriveModel::format_medium(const scsi::Command& command) {
-  const base::ByteView cdb = scsi::bytes_of(command.cdb);
+  const base::ByteView cdb = cdb_of(command);
   const std::uint8_t kind = get_u8(cdb, 2) & 0x0f;
   if (kind > 2) return invalid_field();
   if (partition_ != 0 || block_ != 0) return illegal(0x3b, 0x0c);
@@ -379,7 +379,7 @@ Outcome DriveModel::format_medium(const scsi::Command& command) {
 Outcome DriveModel::set_capacity(const scsi::Command& command) {
   if (partition_ != 0 || block_ != 0) return illegal(0x3b, 0x0c);
   if (cartridge_->write_protected()) return failed(sense(scsi::key::data_protect, 0x27, 0x00));
-  const auto proportion = scsi::get_u16(scsi::bytes_of(command.cdb), 3);
+  const auto proportion = scsi::get_u16(cdb_of(command), 3);
   if (!cartridge_->set_proportion(proportion)) return media_failure(kWriteError);
   change_reference_used_ = true;
   next_additional_partitions_ = 0;
@@ -412,7 +412,7 @@ Outcome DriveModel::unload(bool immediate) {
 }
 
 Outcome DriveModel::load_unload(const scsi::Command& command) {
-  const base::ByteView cdb = scsi::bytes_of(command.cdb);
+  const base::ByteView cdb = cdb_of(command);
   const bool immediate = (get_u8(cdb, 1) & 0x01) != 0;
   const std::uint8_t flags = get_u8(cdb, 4);
   if ((flags & 0x04) != 0) return invalid_field();  // EOT: no LTO drive parks there

@@ -63,7 +63,7 @@ std::optional<scsi::Sense> DriveModel::not_ready(double now_s) {
 }
 
 Outcome DriveModel::dispatch(const scsi::Command& command, double now_s) {
-  const base::ByteView cdb = scsi::bytes_of(command.cdb);
+  const base::ByteView cdb = cdb_of(command);
   switch (get_u8(cdb, 0)) {
     case op::inquiry:
       return inquiry(command);

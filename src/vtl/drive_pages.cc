@@ -50,7 +50,7 @@ base::Bytes log_header(std::uint8_t page) {
 }  // namespace
 
 Outcome DriveModel::inquiry(const scsi::Command& command) {
-  const base::ByteView cdb = scsi::bytes_of(command.cdb);
+  const base::ByteView cdb = cdb_of(command);
   const std::size_t allocation = get_u16(cdb, 3);
   const std::uint8_t page = get_u8(cdb, 2);
   base::Bytes reply;
@@ -101,7 +101,7 @@ Outcome DriveModel::inquiry(const scsi::Command& command) {
 
 Outcome DriveModel::request_sense(const scsi::Command& command) {
   const scsi::Sense told = attentions_.empty() ? scsi::Sense{} : attentions_.take();
-  return data_reply(command, scsi::encode_fixed_sense(told), get_u8(scsi::bytes_of(command.cdb), 4));
+  return data_reply(command, scsi::encode_fixed_sense(told), get_u8(cdb_of(command), 4));
 }
 
 base::Bytes DriveModel::medium_partition_page() {
@@ -156,7 +156,7 @@ base::Bytes DriveModel::mode_page(std::uint8_t page, std::uint8_t subpage) {
 }
 
 Outcome DriveModel::mode_sense(const scsi::Command& command, bool ten) {
-  const base::ByteView cdb = scsi::bytes_of(command.cdb);
+  const base::ByteView cdb = cdb_of(command);
   const std::uint8_t control = get_u8(cdb, 2) >> 6;
   const std::uint8_t wanted = get_u8(cdb, 2) & 0x3f;
   const std::uint8_t subpage = get_u8(cdb, 3);
@@ -191,7 +191,7 @@ Outcome DriveModel::mode_sense(const scsi::Command& command, bool ten) {
 }
 
 Outcome DriveModel::mode_select(const scsi::Command& command, bool ten) {
-  const base::ByteView cdb = scsi::bytes_of(command.cdb);
+  const base::ByteView cdb = cdb_of(command);
   const std::size_t length = ten ? get_u16(cdb, 7) : get_u8(cdb, 4);
   if (length == 0) return {};
   const std::size_t header = ten ? 8 : 4;
@@ -314,7 +314,7 @@ base::Bytes DriveModel::tape_alert_page() {
 }
 
 Outcome DriveModel::log_sense(const scsi::Command& command) {
-  const base::ByteView cdb = scsi::bytes_of(command.cdb);
+  const base::ByteView cdb = cdb_of(command);
   base::Bytes page;
   switch (get_u8(cdb, 2) & 0x3f) {
     case 0x00:
@@ -345,7 +345,7 @@ Outcome DriveModel::log_sense(const scsi::Command& command) {
 }
 
 Outcome DriveModel::report_density(const scsi::Command& command) {
-  const base::ByteView cdb = scsi::bytes_of(command.cdb);
+  const base::ByteView cdb = cdb_of(command);
   const bool of_medium = (get_u8(cdb, 1) & 0x01) != 0;
   if (of_medium && state_ != State::loaded) return failed(sense(scsi::key::not_ready, 0x3a, 0x00));
   const media::Personality& medium = of_medium ? cartridge_->personality() : media::personality(generation_);
@@ -401,7 +401,7 @@ Outcome DriveModel::report_opcodes(const scsi::Command& command) {
                                              {op::space_16, 16, 65, 2940},
                                              {op::locate_16, 16, 65, 2940},
                                              {op::maintenance_in, 12, 1, 60}};
-  const base::ByteView cdb = scsi::bytes_of(command.cdb);
+  const base::ByteView cdb = cdb_of(command);
   if ((get_u8(cdb, 1) & 0x1f) != 0x0c) return illegal(0x20, 0x00);
   if ((get_u8(cdb, 2) & 0x07) != 0) return invalid_field();  // all commands only
   const bool timeouts = (get_u8(cdb, 2) & 0x80) != 0;

@@ -91,6 +91,7 @@ class Lto9Clock : public testing::Test {
     options.clock = ClockMode::lto9;
     options.timer = &timer_;
     options.inline_io = true;
+    options.sync = false;
     options.payload = Payload::pattern;
     options.capacity_scale = 0.01;
     auto opened = Library::open(options);

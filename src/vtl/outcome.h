@@ -22,6 +22,11 @@ struct Outcome {
   Charge charge = {};
 };
 
+/// All 16 bytes, so that a CDB of the wrong length reads as zeros.
+inline base::ByteView cdb_of(const scsi::Command& command) {
+  return std::as_bytes(std::span(command.cdb.bytes));
+}
+
 inline scsi::Reply check_condition(const scsi::Sense& sense) {
   return {.status = scsi::Status::check_condition,
           .sense = sense,

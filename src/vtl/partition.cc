@@ -118,8 +118,10 @@ base::Result<void> Partition::recover() {
     TRY_VOID(sync());
     TRY_VOID(index_.truncate(record_offset(count_)));
     TRY_VOID(data_.truncate(end_offset_));
-  } else if (index_bytes < kHeaderBytes || good > trusted) {
+  } else if (good > trusted) {
     TRY_VOID(sync());  // what a host finds after a crash must not go away later
+  } else if (index_bytes < kHeaderBytes) {
+    TRY_VOID(write_header());  // a new partition: nothing to lose yet
   }
   return {};
 }
