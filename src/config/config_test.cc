@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <CLI/App.hpp>
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <fstream>
 #include <map>
@@ -75,15 +75,15 @@ struct Settings {
   std::string secret_key;
 };
 
-struct Run {
+struct Outcome {
   Settings settings;
   std::string help;
   base::Result<void> result;
 };
 
-Run run(const std::vector<std::string>& arguments, const std::map<std::string, std::string>& variables,
-        const std::string& file) {
-  Run done;
+Outcome run(const std::vector<std::string>& arguments, const std::map<std::string, std::string>& variables,
+            const std::string& file) {
+  Outcome done;
   Options options;
   options.add("listen", done.settings.listen, "Where S3 is served");
   options.add("admin-listen", done.settings.admin_listen, "Where commands are served");
@@ -115,8 +115,8 @@ TEST(Options, FlagsWinOverEnvironmentOverFileOverDefaults) {
   const TempFile file(
       "listen = \"file:1\"\nthreads = 2\npool = \"1GiB\"\npatience = \"10s\"\nverbose = "
       "true\nof-another-command = 1\n[admin]\nlisten = \"file:2\"\n");
-  const Run done = run({"--listen", "flag:1", "--no-verbose"},
-                       {{"REELWAY_LISTEN", "env:1"}, {"REELWAY_THREADS", "3"}}, file.path());
+  const Outcome done = run({"--listen", "flag:1", "--no-verbose"},
+                           {{"REELWAY_LISTEN", "env:1"}, {"REELWAY_THREADS", "3"}}, file.path());
   ASSERT_TRUE(done.result.has_value()) << done.result.error().detail;
   EXPECT_EQ(done.settings.listen, "flag:1");
   EXPECT_EQ(done.settings.threads, 3U);
@@ -137,13 +137,13 @@ TEST(Options, ListsComeFromAllThree) {
 
 TEST(Options, AnUnknownKeyIsNamedWithItsLine) {
   const TempFile file("threads = 2\n\nlisten_ = \"x\"\n");
-  const Run done = run({}, {}, file.path());
+  const Outcome done = run({}, {}, file.path());
   ASSERT_FALSE(done.result.has_value());
   EXPECT_THAT(done.result.error().detail, HasSubstr(file.path() + ":3: listen_: there is no such option"));
 }
 
 TEST(Options, BadValuesNameTheirSource) {
-  const auto detail = [](const Run& done) {
+  const auto detail = [](const Outcome& done) {
     return done.result.has_value() ? "" : done.result.error().detail;
   };
   EXPECT_THAT(detail(run({"--pool", "much"}, {}, "")),
@@ -165,7 +165,7 @@ TEST(Options, BadValuesNameTheirSource) {
 TEST(Options, SecretsHaveNoFlagAndAreNeverShown) {
   const TempFile file("secret-key = \"from file\"\n");
   EXPECT_EQ(run({}, {}, file.path()).settings.secret_key, "from file");
-  const Run done = run({}, {{"REELWAY_SECRET_KEY", "from environment"}}, file.path());
+  const Outcome done = run({}, {{"REELWAY_SECRET_KEY", "from environment"}}, file.path());
   EXPECT_EQ(done.settings.secret_key, "from environment");
   EXPECT_THAT(done.help, HasSubstr("REELWAY_SECRET_KEY"));
   EXPECT_THAT(done.help, Not(HasSubstr("--secret-key")));

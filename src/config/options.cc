@@ -1,6 +1,6 @@
 #include "config/options.h"
 
-#include <CLI/App.hpp>
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 

@@ -57,8 +57,13 @@ base::Result<std::uint64_t> apply(const Amount& amount, std::span<const Unit> un
 }
 
 std::string format(std::uint64_t amount, std::span<const Unit> units) {
-  const auto unit = std::ranges::find_if(units, [&](const Unit& u) { return amount % u.factor == 0; });
-  return std::to_string(amount / unit->factor) + std::string(unit->name);
+  std::string shortest;
+  for (const Unit& unit : units) {
+    if (amount % unit.factor != 0) continue;
+    std::string text = std::to_string(amount / unit.factor) + std::string(unit.name);
+    if (shortest.empty() || text.size() < shortest.size()) shortest = std::move(text);
+  }
+  return shortest;
 }
 
 }  // namespace
