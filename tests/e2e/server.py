@@ -76,7 +76,8 @@ class Server:
 
     def cli(self, *arguments, check=True, **options):
         """Runs a reelway command against this server; returns the finished process."""
-        environment = {**self.environment, "REELWAY_ADMIN": self.admin, "REELWAY_ENDPOINT": self.endpoint, "REELWAY_REGION": REGION}
+        environment = {**self.environment, "REELWAY_ADMIN": self.admin or "", "REELWAY_ENDPOINT": self.endpoint or "",
+                       "REELWAY_REGION": REGION}
         done = subprocess.run([BINARY, *map(str, arguments)], env=environment, capture_output=True, text=True, timeout=600, **options)
         if check and done.returncode != 0:
             raise RuntimeError(f"reelway {' '.join(map(str, arguments))}: status {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")

@@ -1,0 +1,76 @@
+#include "app/print.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <cstdio>
+#include <vector>
+
+namespace reelway::app {
+
+namespace json = boost::json;
+
+namespace {
+
+/// Names with control characters would play with the terminal.
+std::string cell(const json::value& value) {
+  if (value.is_null()) return "-";
+  if (value.is_double()) return fmt::format("{:.2f}", value.get_double());
+  if (!value.is_string()) return json::serialize(value);
+  std::string out;
+  for (const char c : value.get_string()) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  return out.empty() ? "-" : out;
+}
+
+std::string table(const json::array& rows) {
+  std::vector<std::vector<std::string>> lines(1);
+  for (const auto& member : rows.front().get_object()) {
+    if (!member.value().is_structured()) lines.front().emplace_back(std::string_view(member.key()));
+  }
+  for (const auto& row : rows) {
+    auto& line = lines.emplace_back();
+    for (const auto& member : row.get_object()) {
+      if (!member.value().is_structured()) line.push_back(cell(member.value()));
+    }
+  }
+  std::string out;
+  for (const auto& line : lines) {
+    out += " ";
+    for (std::size_t column = 0; column < line.size(); ++column) {
+      std::size_t width = 0;
+      for (const auto& other : lines)
+        width = std::max(width, column < other.size() ? other[column].size() : 0);
+      out += column + 1 < line.size() ? fmt::format(" {:<{}}", line[column], width) : " " + line[column];
+    }
+    out += "\n";
+  }
+  return out;
+}
+
+std::string section(std::string_view name, const json::array& list) {
+  if (list.empty()) return fmt::format("{}: none\n", name);
+  std::string out = fmt::format("{}:\n", name);
+  if (list.front().is_object()) return out + table(list);
+  for (const auto& item : list) out += "  " + cell(item) + "\n";
+  return out;
+}
+
+}  // namespace
+
+std::string for_people(const json::object& answer) {
+  std::string out;
+  for (const auto& member : answer) {
+    const std::string_view name = member.key();
+    out += member.value().is_array() ? section(name, member.value().get_array())
+                                     : fmt::format("{}: {}\n", name, cell(member.value()));
+  }
+  return out;
+}
+
+void print_answer(const json::object& answer, bool as_json) {
+  const std::string text = as_json ? json::serialize(answer) + "\n" : for_people(answer);
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+}  // namespace reelway::app
