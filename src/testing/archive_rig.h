@@ -1,6 +1,7 @@
 #pragma once
-// A whole archive on a virtual clock, one thread, in a fixed order of events: memory store, virtual library, manager. Everything below the manager
-// passes a CrashSwitch, so that a test can let the power go before any step: from then on nothing reaches tape or disk, and the catalog is as it was.
+// A whole archive on a virtual clock, one thread, in a fixed order of events: memory store, virtual library,
+// manager. Everything below the manager passes a CrashSwitch, so that a test can let the power go before any
+// step: from then on nothing reaches tape or disk, and the catalog is as it was.
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -42,7 +43,9 @@ struct CrashSwitch {
     }
     return !dead;
   }
-  static base::Error error() { return base::fail(base::Code::unavailable, "the power is gone", base::Scope::node); }
+  static base::Error error() {
+    return base::fail(base::Code::unavailable, "the power is gone", base::Scope::node);
+  }
 };
 
 class SwitchedDevice final : public scsi::Device {
@@ -62,7 +65,8 @@ class SwitchedDevice final : public scsi::Device {
 class SwitchedTier final : public object::Tiered {
  public:
   SwitchedTier(object::Tiered& below, CrashSwitch& crash) : below_(below), crash_(crash) {}
-  async::Task<std::vector<object::TierEntry>> scan(std::string bucket, std::string prefix, std::string after, std::size_t max) override {
+  async::Task<std::vector<object::TierEntry>> scan(std::string bucket, std::string prefix, std::string after,
+                                                   std::size_t max) override {
     if (!crash_.step()) co_return CrashSwitch::error();
     co_return co_await below_.scan(std::move(bucket), std::move(prefix), std::move(after), max);
   }
@@ -80,7 +84,8 @@ class SwitchedTier final : public object::Tiered {
     if (!crash_.step()) co_return CrashSwitch::error();
     co_return evicted;
   }
-  async::Task<std::unique_ptr<object::RecallWriter>> begin_recall(object::ObjectName name, std::string generation) override {
+  async::Task<std::unique_ptr<object::RecallWriter>> begin_recall(object::ObjectName name,
+                                                                  std::string generation) override {
     if (!crash_.step()) co_return CrashSwitch::error();
     ++recalls_begun;
     CO_TRY(auto writer, co_await below_.begin_recall(std::move(name), std::move(generation)));
@@ -98,7 +103,8 @@ class SwitchedTier final : public object::Tiered {
 
  private:
   struct Writer final : object::RecallWriter {
-    Writer(std::unique_ptr<object::RecallWriter> to, CrashSwitch& crash_switch) : below(std::move(to)), crash(crash_switch) {}
+    Writer(std::unique_ptr<object::RecallWriter> to, CrashSwitch& crash_switch)
+        : below(std::move(to)), crash(crash_switch) {}
     async::Task<void> write(base::ByteView bytes) override {
       if (!crash.step()) co_return CrashSwitch::error();
       co_return co_await below->write(bytes);
@@ -120,16 +126,34 @@ class SwitchedTier final : public object::Tiered {
 class SwitchedStore final : public object::Store {
  public:
   SwitchedStore(object::Store& below, CrashSwitch& crash) : below_(below), tier_(*below.tiered(), crash) {}
-  async::Task<void> create_bucket(object::BucketInfo bucket) override { return below_.create_bucket(std::move(bucket)); }
-  async::Task<object::BucketInfo> head_bucket(std::string bucket) override { return below_.head_bucket(std::move(bucket)); }
-  async::Task<void> delete_bucket(std::string bucket) override { return below_.delete_bucket(std::move(bucket)); }
+  async::Task<void> create_bucket(object::BucketInfo bucket) override {
+    return below_.create_bucket(std::move(bucket));
+  }
+  async::Task<object::BucketInfo> head_bucket(std::string bucket) override {
+    return below_.head_bucket(std::move(bucket));
+  }
+  async::Task<void> delete_bucket(std::string bucket) override {
+    return below_.delete_bucket(std::move(bucket));
+  }
   async::Task<std::vector<object::BucketInfo>> list_buckets() override { return below_.list_buckets(); }
-  async::Task<object::ObjectInfo> head(object::HeadRequest request) override { return below_.head(std::move(request)); }
-  async::Task<std::unique_ptr<object::Reader>> get(object::GetRequest request) override { return below_.get(std::move(request)); }
-  async::Task<object::ObjectInfo> put(object::PutRequest request, object::ByteSource& source) override { return below_.put(std::move(request), source); }
-  async::Task<object::ObjectInfo> copy(object::CopyRequest request) override { return below_.copy(std::move(request)); }
-  async::Task<bool> remove(object::RemoveRequest request) override { return below_.remove(std::move(request)); }
-  async::Task<object::ListPage> list(object::ListRequest request) override { return below_.list(std::move(request)); }
+  async::Task<object::ObjectInfo> head(object::HeadRequest request) override {
+    return below_.head(std::move(request));
+  }
+  async::Task<std::unique_ptr<object::Reader>> get(object::GetRequest request) override {
+    return below_.get(std::move(request));
+  }
+  async::Task<object::ObjectInfo> put(object::PutRequest request, object::ByteSource& source) override {
+    return below_.put(std::move(request), source);
+  }
+  async::Task<object::ObjectInfo> copy(object::CopyRequest request) override {
+    return below_.copy(std::move(request));
+  }
+  async::Task<bool> remove(object::RemoveRequest request) override {
+    return below_.remove(std::move(request));
+  }
+  async::Task<object::ListPage> list(object::ListRequest request) override {
+    return below_.list(std::move(request));
+  }
   object::Multipart* multipart() override { return below_.multipart(); }
   object::Tiered* tiered() override { return &tier_; }
   SwitchedTier& tier() { return tier_; }
@@ -143,14 +167,19 @@ class SwitchedStore final : public object::Store {
 struct EventList final : object::EventSink {
   void emit(object::Event event) override { events.push_back(std::move(event)); }
   std::size_t count(std::string_view type) const {
-    return static_cast<std::size_t>(std::count_if(events.begin(), events.end(), [&](const object::Event& event) { return event.type == type; }));
+    return static_cast<std::size_t>(std::count_if(
+        events.begin(), events.end(), [&](const object::Event& event) { return event.type == type; }));
   }
   std::vector<object::Event> events;
 };
 
 class ArchiveRig {
  public:
-  explicit ArchiveRig(std::uint32_t drives = 2, std::uint64_t seed = 1) : rng_(seed), timer_(clock_), memory_(clock_, rng_) {
+  explicit ArchiveRig(std::uint32_t drives = 2, std::uint64_t seed = 1)
+      : rng_(seed),
+        timer_(clock_),
+        memory_owner_(store::memory::make_memory_store({.clock = &clock_, .rng = &rng_})),
+        memory_(*memory_owner_) {
     std::string name = (std::filesystem::temp_directory_path() / "archive_rig_XXXXXX").string();
     folder_ = ::mkdtemp(name.data());
     vtl_options_.directory = folder_ / "library";
@@ -170,7 +199,8 @@ class ArchiveRig {
     buffers_ = base::BufferPool::create(buffers).value();
     open_library();
     const auto barcodes = vtl_->barcodes();
-    options_.pools = {{"one", {barcodes[0], barcodes[1], barcodes[2]}}, {"two", {barcodes[3], barcodes[4], barcodes[5]}}};
+    options_.pools = {{"one", {barcodes[0], barcodes[1], barcodes[2]}},
+                      {"two", {barcodes[3], barcodes[4], barcodes[5]}}};
     object::BucketInfo bucket;
     bucket.name = "b";
     expect_ok(run(memory_.create_bucket(bucket)));
@@ -187,8 +217,13 @@ class ArchiveRig {
   // ---- life
   void start() {
     store_ = std::make_unique<SwitchedStore>(memory_, crash_);
-    archive::Environment environment{.executor = context_.get_executor(), .store = *store_, .library = *library_, .timer = timer_, .buffers = *buffers_,
-                                     .rng = rng_, .events = &events_};
+    archive::Environment environment{.executor = context_.get_executor(),
+                                     .store = *store_,
+                                     .library = *library_,
+                                     .timer = timer_,
+                                     .buffers = *buffers_,
+                                     .rng = rng_,
+                                     .events = &events_};
     options_.state_folder = state_;
     auto created = archive::Manager::create(environment, options_);
     ASSERT_TRUE(created) << to_string(created.error());
@@ -252,7 +287,9 @@ class ArchiveRig {
     return std::move(*outcome);
   }
   void pass(base::Duration time) { expect_ok(run(timer_.sleep_for(time))); }
-  static void expect_ok(const base::Result<void>& result) { EXPECT_TRUE(result) << (result ? "" : to_string(result.error())); }
+  static void expect_ok(const base::Result<void>& result) {
+    EXPECT_TRUE(result) << (result ? "" : to_string(result.error()));
+  }
 
   void set_policy(std::vector<std::string> pools = {"one", "two"}, std::uint64_t bundle_below = 64 << 10) {
     archive::Policy policy;
@@ -370,7 +407,8 @@ class ArchiveRig {
   base::ManualClock clock_;
   base::SeededRng rng_;
   async::VirtualTimer timer_;
-  store::memory::MemoryStore memory_;
+  std::unique_ptr<object::Store> memory_owner_;
+  object::Store& memory_;
   std::filesystem::path folder_;
   std::filesystem::path state_;
   std::filesystem::path saved_;

@@ -54,6 +54,16 @@ void ForgetfulFiles::reset_plan() {
   acts_.clear();
   power_off_.reset();
   byte_limit_.reset();
+  syncs_ = 0;
+  ignored_sync_.reset();
+}
+void ForgetfulFiles::ignore_sync(std::uint64_t index) {
+  const std::lock_guard lock(mutex_);
+  ignored_sync_ = syncs_ + index;
+}
+std::uint64_t ForgetfulFiles::sync_count() const {
+  const std::lock_guard lock(mutex_);
+  return syncs_;
 }
 void ForgetfulFiles::fail_call(std::uint64_t index, int error) {
   const std::lock_guard lock(mutex_);
@@ -428,6 +438,7 @@ base::Io<void> ForgetfulFiles::sync(int descriptor) {
   ENTER("sync");
   Inode* inode = inode_of(descriptor);
   if (inode == nullptr) return std::unexpected(EBADF);
+  if (ignored_sync_ == syncs_++) return {};
   commit_inode(*inode);
   if (S_ISDIR(inode->now.mode)) commit_folder(open_.at(descriptor).inode);
   return {};

@@ -32,6 +32,9 @@ class ForgetfulFiles final : public base::Files {
   void fail_call(std::uint64_t index, int error);
   void power_off_after(std::uint64_t count);
   void before_call(std::uint64_t index, std::function<void()> act);
+  /// The n-th sync from now says that it was done, and does nothing: a rule that needs it must break.
+  void ignore_sync(std::uint64_t index);
+  std::uint64_t sync_count() const;
   /// Every open descriptor, lock and lease is gone; what was not synced may be gone. Power is on again.
   void crash(std::uint64_t seed);
   /// Writes fail with ENOSPC once the files hold more than this.
@@ -152,6 +155,8 @@ class ForgetfulFiles final : public base::Files {
   std::uint64_t calls_ = 0;
   std::map<std::uint64_t, int> failures_;
   std::map<std::uint64_t, std::function<void()>> acts_;
+  std::uint64_t syncs_ = 0;
+  std::optional<std::uint64_t> ignored_sync_;
   std::optional<std::uint64_t> power_off_;
   std::optional<std::uint64_t> byte_limit_;
   std::uint64_t magic_ = 0xef53;

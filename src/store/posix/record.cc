@@ -222,8 +222,17 @@ std::optional<object::ObjectName> read_recorded_name(Space& space, int folder, c
     if (!stub) return std::nullopt;
     generation = stub->generation;
   }
-  const auto sidecar = read_sidecar(space, bucket, generation);
-  return sidecar ? std::optional(sidecar->info.name) : std::nullopt;
+  if (!bucket.empty()) {
+    const auto sidecar = read_sidecar(space, bucket, generation);
+    return sidecar ? std::optional(sidecar->info.name) : std::nullopt;
+  }
+  const auto buckets = space.files().entries(space.meta());
+  if (!buckets) return std::nullopt;
+  for (const base::FolderEntry& one : *buckets) {
+    const auto sidecar = read_sidecar(space, one.name, generation);
+    if (sidecar) return sidecar->info.name;
+  }
+  return std::nullopt;
 }
 
 base::Result<InodeRecord> read_inode_record(Space& space, int file, const base::FileStatus& status) {

@@ -92,8 +92,16 @@ base::Result<void> exchange_for_stub(Space& space, Temporary& file, const std::s
     return space.sync(spot.folder.get());
   };
   auto settled = settle();
-  if (!settled && !exchange()) return settled;
-  drop();
+  if (settled) {
+    drop();
+    return settled;
+  }
+  const auto ours = space.files().status(file.get());
+  const auto at_key = space.files().status_at(spot.folder.get(), spot.name);
+  const bool is_ours = ours && at_key && at_key->inode == ours->inode;
+  // Not exchanged back: the key has become something newer still. What was displaced stays, for recover to
+  // report.
+  if (is_ours && exchange()) drop();
   return settled;
 }
 

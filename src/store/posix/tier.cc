@@ -157,16 +157,33 @@ base::Result<void> Tier::check_displaced(const Found& found) {
   return {};
 }
 
+/// Undoes the exchange, unless the key has meanwhile become something else: then the file that lies displaced
+/// was replaced or deleted like any other.
+void Tier::bring_back(const Found& found, const Spot& spot, std::uint64_t stub_inode) {
+  const std::string& entry = found.info.generation;
+  const auto at_key = space_.files().status_at(spot.folder.get(), spot.name);
+  const auto displaced = space_.files().status_at(space_.evicting(), entry);
+  if (at_key && at_key->inode == stub_inode) {
+    const auto exchanged = space_.files().rename(space_.evicting(), entry, spot.folder.get(), spot.name,
+                                                 base::RenameMode::exchange);
+    if (exchanged) std::ignore = space_.sync(spot.folder.get());
+    if (exchanged) return;
+  } else if (displaced && displaced->inode == found.status.inode && (at_key || at_key.error() == ENOENT)) {
+    std::ignore = space_.files().unlink(space_.evicting(), entry);
+    return;
+  }
+  space_.log().write(base::LogLevel::error, "store/posix",
+                     fmt::format("an evict of {}/{} was interrupted; its file waits in .reelway/evicting/{}",
+                                 found.info.name.bucket, found.info.name.key, entry));
+}
+
 /// The exchange of rule 3. On an error the file is back in its place.
 base::Result<object::Identity> Tier::swap_for_stub(const Found& found, const Spot& spot,
                                                    std::uint64_t stub_inode) {
   const std::string& entry = found.info.generation;
-  const auto exchange = [&] {
-    return in_context(space_.files().rename(space_.evicting(), entry, spot.folder.get(), spot.name,
+  TRY_VOID(in_context(space_.files().rename(space_.evicting(), entry, spot.folder.get(), spot.name,
                                             base::RenameMode::exchange),
-                      "exchange the object with its stub");
-  };
-  TRY_VOID(exchange());
+                      "exchange the object with its stub"));
   const auto settle = [&]() -> base::Result<object::Identity> {
     TRY_VOID(check_displaced(found));
     TRY_VOID(space_.sync(spot.folder.get()));
@@ -175,18 +192,11 @@ base::Result<object::Identity> Tier::swap_for_stub(const Found& found, const Spo
     TRY(const base::FileStatus stub,
         in_context(space_.files().status_at(spot.folder.get(), spot.name), "stat the stub"));
     if (stub.inode != stub_inode) return changed("another file took the stub's place");
+    TRY_VOID(in_context(space_.files().unlink(space_.evicting(), entry), "remove the evicted file"));
     return identity_of(found.info, stub);
   };
   auto settled = settle();
-  if (!settled) {
-    const auto restored = exchange();
-    if (!restored)
-      space_.log().write(base::LogLevel::error, "store/posix",
-                         restored.error().detail + ": the file waits in .reelway/evicting");
-    if (restored) std::ignore = space_.sync(spot.folder.get());
-    return settled;
-  }
-  TRY_VOID(in_context(space_.files().unlink(space_.evicting(), entry), "remove the evicted file"));
+  if (!settled) bring_back(found, spot, stub_inode);
   return settled;
 }
 

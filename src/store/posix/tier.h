@@ -49,6 +49,7 @@ class Tier {
   base::Result<std::uint64_t> make_stub(const std::string& entry, const StubText& stub);
   base::Result<object::Identity> swap_for_stub(const Found& found, const Spot& spot,
                                                std::uint64_t stub_inode);
+  void bring_back(const Found& found, const Spot& spot, std::uint64_t stub_inode);
   base::Result<void> check_displaced(const Found& found);
   base::Result<void> sweep_temporaries();
   base::Result<void> settle_evicted(const std::string& entry, std::vector<object::Conflict>& conflicts);

@@ -151,7 +151,7 @@ base::Result<object::UploadInfo> Uploads::create(const object::CreateUploadReque
                                                        request.name.bucket + "/" + upload.upload_id));
   if (const auto written = space_.write_small_file(folder.get(), kUploadFile, encode_upload(upload));
       !written) {
-    std::ignore = remove_upload(request.name, upload.upload_id);
+    std::ignore = remove_upload(request.name, upload.upload_id, false);
     return written.error();
   }
   return upload;
@@ -288,8 +288,9 @@ base::Result<object::ObjectInfo> Uploads::complete(const object::CompleteRequest
   info.etag = request.seal.etag;
   info.checksums = request.seal.checksums;
   TRY(object::ObjectInfo published, objects_.publish(file, std::move(info), request.conditions));
-  // The object stands; parts that cannot be removed now only cost room until the upload is aborted.
-  if (const auto removed = remove_upload(request.name, request.upload_id); !removed)
+  // The object stands; an upload that a crash brings back completes again to the same, and parts that cannot
+  // be removed now only cost room until the upload is aborted.
+  if (const auto removed = remove_upload(request.name, request.upload_id, false); !removed)
     space_.log().write(base::LogLevel::warning, "store/posix", removed.error().detail);
   return published;
 }
@@ -297,10 +298,11 @@ base::Result<object::ObjectInfo> Uploads::complete(const object::CompleteRequest
 base::Result<void> Uploads::abort(const object::ObjectName& name, const std::string& upload_id) {
   TRY(const KeyLocks::Held held, lock(name, upload_id));
   TRY(const object::UploadInfo upload, find(name, upload_id));
-  return remove_upload(name, upload_id);
+  return remove_upload(name, upload_id, true);
 }
 
-base::Result<void> Uploads::remove_upload(const object::ObjectName& name, const std::string& upload_id) {
+base::Result<void> Uploads::remove_upload(const object::ObjectName& name, const std::string& upload_id,
+                                          bool durably) {
   TRY(const base::File uploads,
       in_context(space_.files().open(space_.uploads(), name.bucket, O_RDONLY | O_DIRECTORY | O_NOFOLLOW),
                  "open the uploads"));
@@ -310,7 +312,7 @@ base::Result<void> Uploads::remove_upload(const object::ObjectName& name, const 
   // Without its declaration the upload is gone, whatever else is still there.
   const auto gone = space_.files().unlink(folder.get(), kUploadFile);
   if (!gone && gone.error() != ENOENT) return base::from_errno(gone.error(), "remove an upload");
-  TRY_VOID(space_.sync(folder.get()));
+  if (durably) TRY_VOID(space_.sync(folder.get()));
   TRY(const std::vector<base::FolderEntry> entries,
       in_context(space_.files().entries(folder.get()), "read an upload"));
   for (const base::FolderEntry& entry : entries)

@@ -29,7 +29,8 @@ class Uploads {
                                                              const std::string& prefix);
   base::Result<std::vector<std::uint64_t>> join(int folder, const object::CompleteRequest& request,
                                                 int target);
-  base::Result<void> remove_upload(const object::ObjectName& name, const std::string& upload_id);
+  base::Result<void> remove_upload(const object::ObjectName& name, const std::string& upload_id,
+                                   bool durably);
   Space& space_;
   KeyLocks& locks_;
   Objects& objects_;
