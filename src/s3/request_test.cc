@@ -1,7 +1,6 @@
-#include "s3/request.h"
-
 #include <gmock/gmock.h>
 
+#include "s3/request_test_kit.h"
 #include "s3/sigv4.h"
 
 namespace reelway::s3 {
@@ -10,41 +9,6 @@ namespace {
 using testing::Contains;
 using testing::ElementsAre;
 using testing::Pair;
-
-using Fields = std::vector<std::pair<std::string, std::string>>;
-
-base::HttpRequestHead head_of(std::string_view method, std::string_view target, const Fields& fields = {}) {
-  base::HttpRequestHead head;
-  head.method = method;
-  head.target = target;
-  head.fields.add("Host", "localhost:9000");
-  for (const auto& [name, value] : fields) head.fields.add(name, value);
-  return head;
-}
-
-Outcome<Request> parse(std::string_view method, std::string_view target, const Fields& fields = {}) {
-  return parse_request(head_of(method, target, fields));
-}
-
-template <class Wanted>
-Wanted parsed(std::string_view method, std::string_view target, const Fields& fields = {}) {
-  auto request = parse(method, target, fields);
-  if (!request) {
-    ADD_FAILURE() << method << " " << target << ": " << request.error().name() << " "
-                  << request.error().message;
-    return {};
-  }
-  if (!std::holds_alternative<Wanted>(request->operation)) {
-    ADD_FAILURE() << method << " " << target << " is " << operation_row(request->operation).name;
-    return {};
-  }
-  return std::get<Wanted>(std::move(request->operation));
-}
-
-std::string_view fault_name(std::string_view method, std::string_view target, const Fields& fields = {}) {
-  const auto request = parse(method, target, fields);
-  return request ? operation_row(request->operation).name : request.error().name();
-}
 
 struct Case {
   std::string_view method;
@@ -369,149 +333,6 @@ TEST(Request, HeadersMovedIntoAPresignedQueryCount) {
   const auto request = parse("GET", "/bucket/k?x-amz-rdma-token=t");
   ASSERT_TRUE(request);
   EXPECT_FALSE(request->rdma);
-}
-
-TEST(Request, Copy) {
-  const auto copy = parsed<CopyObject>("PUT", "/bucket/k",
-                                       {{"x-amz-copy-source", "/src/a%20b%2Bc?versionId=v%201"},
-                                        {"x-amz-copy-source-if-match", "\"e\""},
-                                        {"x-amz-metadata-directive", "REPLACE"},
-                                        {"x-amz-meta-a", "1"},
-                                        {"x-amz-storage-class", "STANDARD_IA"},
-                                        {"x-amz-checksum-algorithm", "SHA256"}});
-  EXPECT_EQ(copy.source, (CopySource{"src", "a b+c", "v 1"}));
-  EXPECT_THAT(copy.source_conditions.if_match, ElementsAre("e"));
-  EXPECT_TRUE(copy.replace_metadata);
-  EXPECT_THAT(copy.attributes.user, ElementsAre(Pair("a", "1")));
-  EXPECT_EQ(copy.storage_class, "STANDARD_IA");
-  EXPECT_EQ(copy.checksum_kind, base::ChecksumKind::sha256);
-  EXPECT_EQ(fault_name("PUT", "/bucket/k", {{"x-amz-copy-source", "bucket/k"}}), "InvalidRequest");
-  EXPECT_EQ(fault_name("PUT", "/bucket/k",
-                       {{"x-amz-copy-source", "bucket/k"}, {"x-amz-metadata-directive", "REPLACE"}}),
-            "CopyObject");
-  EXPECT_EQ(fault_name("PUT", "/bucket/k",
-                       {{"x-amz-copy-source", "bucket/l"}, {"x-amz-metadata-directive", "MOVE"}}),
-            "InvalidArgument");
-  for (const std::string_view method : {"GET", "HEAD", "DELETE"}) {
-    EXPECT_EQ(fault_name(method, "/bucket/k", {{"x-amz-copy-source", "bucket/l"}}), "InvalidArgument");
-  }
-  const auto part =
-      parsed<UploadPartCopy>("PUT", "/bucket/k?uploadId=u&partNumber=2",
-                             {{"x-amz-copy-source", "src/k"}, {"x-amz-copy-source-range", "bytes=0-9"}});
-  EXPECT_EQ(part.range, (Range{0, 9}));
-  EXPECT_EQ(part.part_number, 2U);
-}
-
-TEST(Request, Multipart) {
-  const auto create = [](const Fields& fields) {
-    return parsed<CreateMultipartUpload>("POST", "/bucket/k?uploads", fields);
-  };
-  EXPECT_FALSE(create({}).checksum_kind);
-  EXPECT_FALSE(create({{"x-amz-checksum-algorithm", "CRC32"}}).checksum_full_object);
-  EXPECT_TRUE(create({{"x-amz-checksum-algorithm", "CRC64NVME"}}).checksum_full_object);
-  EXPECT_TRUE(create({{"x-amz-checksum-algorithm", "CRC32C"}, {"x-amz-checksum-type", "FULL_OBJECT"}})
-                  .checksum_full_object);
-  const auto refused = [](const Fields& fields) { return fault_name("POST", "/bucket/k?uploads", fields); };
-  EXPECT_EQ(refused({{"x-amz-checksum-algorithm", "SHA1"}, {"x-amz-checksum-type", "FULL_OBJECT"}}),
-            "InvalidRequest");
-  EXPECT_EQ(refused({{"x-amz-checksum-algorithm", "CRC64NVME"}, {"x-amz-checksum-type", "COMPOSITE"}}),
-            "InvalidRequest");
-  EXPECT_EQ(refused({{"x-amz-checksum-type", "COMPOSITE"}}), "InvalidRequest");
-  const auto complete = parsed<CompleteMultipartUpload>("POST", "/bucket/k?uploadId=u",
-                                                        {{"x-amz-checksum-crc32", "NhCmhg==-3"},
-                                                         {"x-amz-checksum-type", "COMPOSITE"},
-                                                         {"x-amz-mp-object-size", "12"},
-                                                         {"If-Match", "e"}});
-  EXPECT_EQ(complete.checksum->composite_part_count, 3U);
-  EXPECT_EQ(complete.checksum_full_object, false);
-  EXPECT_EQ(complete.object_size, 12U);
-  EXPECT_EQ(fault_name("POST", "/bucket/k?uploadId=", {}), "NoSuchUpload");
-}
-
-TEST(Request, DeleteObjectsWantsADigestOfEitherKind) {
-  EXPECT_EQ(fault_name("POST", "/bucket?delete"), "InvalidRequest");
-  EXPECT_EQ(fault_name("POST", "/bucket?delete", {{"Content-MD5", "XUFAKrxLKna5cZ2REBfFkg=="}}),
-            "DeleteObjects");
-  EXPECT_EQ(fault_name("POST", "/bucket?delete", {{"x-amz-checksum-crc32", "NhCmhg=="}}), "DeleteObjects");
-}
-
-TEST(Request, RdmaOffersAreSeenUnderEachName) {
-  for (const std::string name :
-       {"x-amz-rdma-token", "X-CuObj-RDMA-Descr", "x-rdma-info", "x-amz-meta-rdma-token", "x-scal-rdma"}) {
-    const auto request = parse("GET", "/bucket/k", {{name, " token "}, {"x-amz-rdma-mode", "require"}});
-    ASSERT_TRUE(request);
-    EXPECT_TRUE(request->rdma) << name;
-    EXPECT_EQ(request->rdma.token, "token");
-    EXPECT_EQ(request->rdma.mode, "require");
-  }
-  EXPECT_FALSE(parse("GET", "/bucket/k")->rdma);
-}
-
-TEST(Request, MethodNotAllowedNamesWhatIs) {
-  const auto request = parse("DELETE", "/bucket?acl");
-  ASSERT_FALSE(request);
-  EXPECT_EQ(request.error().headers.get("Allow"), "GET, PUT");
-  EXPECT_THAT(request.error().fields, ElementsAre(Pair("Method", "DELETE"), Pair("ResourceType", "ACL")));
-  EXPECT_EQ(parse("PATCH", "/bucket").error().headers.get("Allow"), "GET, HEAD, PUT, DELETE, POST");
-}
-
-TEST(Request, ObjectLength) {
-  auto head = head_of("PUT", "/bucket/k");
-  EXPECT_EQ(object_length(head).error().name(), "MissingContentLength");
-  head.content_length = 7;
-  EXPECT_EQ(object_length(head).value(), 7U);
-  head.content_length = kObjectBytesMax + 1;
-  EXPECT_EQ(object_length(head).error().name(), "EntityTooLarge");
-  head.fields.add("x-amz-content-sha256", std::string(kStreamingUnsignedTrailer));
-  EXPECT_EQ(object_length(head).error().name(), "MissingContentLength");
-  head.fields.add("x-amz-decoded-content-length", "5");
-  head.content_length.reset();
-  EXPECT_EQ(object_length(head).value(), 5U);
-  head.fields.set("x-amz-decoded-content-length", "-5");
-  EXPECT_EQ(object_length(head).error().name(), "InvalidArgument");
-}
-
-TEST(Request, EveryDefaultConfigurationHasItsAnswer) {
-  const std::vector<std::pair<std::string, std::string>> cases{
-      {"/bucket?accelerate", "<AccelerateConfiguration"},
-      {"/bucket?acl", "FULL_CONTROL"},
-      {"/bucket?cors", "NoSuchCORSConfiguration"},
-      {"/bucket?encryption", "ServerSideEncryptionConfigurationNotFoundError"},
-      {"/bucket?lifecycle", "NoSuchLifecycleConfiguration"},
-      {"/bucket?logging", "<BucketLoggingStatus"},
-      {"/bucket?notification", "<NotificationConfiguration"},
-      {"/bucket?object-lock", "ObjectLockConfigurationNotFoundError"},
-      {"/bucket?ownershipControls", "OwnershipControlsNotFoundError"},
-      {"/bucket?policy", "NoSuchBucketPolicy"},
-      {"/bucket?policyStatus", "NoSuchBucketPolicy"},
-      {"/bucket?publicAccessBlock", "NoSuchPublicAccessBlockConfiguration"},
-      {"/bucket?replication", "ReplicationConfigurationNotFoundError"},
-      {"/bucket?requestPayment", "<Payer>BucketOwner</Payer>"},
-      {"/bucket?tagging", "NoSuchTagSet"},
-      {"/bucket?versioning", "<VersioningConfiguration"},
-      {"/bucket?website", "NoSuchWebsiteConfiguration"},
-      {"/bucket/k?acl", "<ID>me</ID>"},
-      {"/bucket/k?legal-hold", "NoSuchObjectLockConfiguration"},
-      {"/bucket/k?retention", "NoSuchObjectLockConfiguration"},
-      {"/bucket/k?tagging", "<TagSet></TagSet>"},
-  };
-  for (const auto& [target, answer] : cases) {
-    const auto configuration = parsed<DefaultConfiguration>("GET", target);
-    EXPECT_EQ(configuration.of_object, target.contains("/k?"));
-    EXPECT_TRUE(configuration.action.starts_with("s3:Get"));
-    const auto got = default_answer(configuration, "bucket", {.id = "me", .display_name = "Me"});
-    EXPECT_THAT(got ? *got : std::string(got.error().name()), testing::HasSubstr(answer)) << target;
-  }
-}
-
-TEST(Request, EveryOperationHasItsAction) {
-  EXPECT_EQ(operation_row(PutObject{}).action, "s3:PutObject");
-  EXPECT_EQ(operation_row(HeadObject{}).action, "s3:GetObject");
-  EXPECT_EQ(operation_row(RestoreObject{}).action, "s3:RestoreObject");
-  EXPECT_EQ(operation_row(RestoreObject{}).body, BodyKind::xml);
-  EXPECT_EQ(operation_row(ListMultipartUploads{}).name, "ListMultipartUploads");
-  EXPECT_EQ(operation_row(UploadPart{}).body, BodyKind::object);
-  EXPECT_EQ(operation_row(CopyObject{}).body, BodyKind::none);
 }
 
 }  // namespace

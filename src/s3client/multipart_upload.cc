@@ -89,6 +89,11 @@ async::Task<PutResult> complete(const Upload& upload, const PutOptions& options)
   }
   call.body = write_complete_request(upload.parts);
   CO_TRY(Reply reply, co_await upload.client.succeed(std::move(call)));
+  // S3 may begin a 200 before it knows that the upload cannot be completed.
+  if (s3::parse_error_document(reply.body)) {
+    reply.head.status = 500;
+    co_return to_error(reply, call_on(upload, "POST", {}));
+  }
   PutResult result;
   CO_TRY(result.etag, parse_complete_result(reply.body));
   result.head = std::move(reply.head);
