@@ -14,6 +14,7 @@ using base::Result;
 namespace {
 
 constexpr std::size_t kLeafBytesMax = 1 << 20;
+constexpr std::size_t kTagBytesMax = 256 << 10;     // the parser looks at an unfinished tag again and again
 constexpr std::size_t kUnknownBytesMax = 1 << 20;  // of one unknown tag
 constexpr std::uint64_t kFileBytesMax = INT64_MAX;
 
@@ -417,7 +418,7 @@ struct IndexParser::State {
   explicit State(IndexLimits limits)
       : builder(limits),
         parser(builder, {.document_bytes_max = limits.xml_bytes_max,
-                         .tag_bytes_max = 16 << 20,
+                         .tag_bytes_max = kTagBytesMax,
                          .depth_max = 2 * limits.depth_max + 16}) {}
   IndexBuilder builder;
   XmlParser parser;

@@ -29,7 +29,7 @@ class XmlHandler {
 
 struct XmlLimits {
   std::uint64_t document_bytes_max = 1 << 20;
-  std::uint64_t tag_bytes_max = 1 << 20;  ///< between two events
+  std::uint64_t tag_bytes_max = 256 << 10;  ///< between two events
   std::uint32_t depth_max = 64;
 };
 
