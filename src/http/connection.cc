@@ -174,19 +174,22 @@ bool Connection::must_close() const {
   return continue_pending_ || (!request_.head.chunked && body_left_ > context_.options.drain_bytes_max);
 }
 
+/// RFC 9110, 6.4.1.
+bool Connection::is_bodiless(const base::HttpResponseHead& head) const {
+  return request_.head.method == "HEAD" || head.status == 204 || head.status == 304;
+}
+
 Result<void> Connection::make_head(const base::HttpResponseHead& head) {
   if (status_sent_ != 0) return misuse("answered twice");
-  const bool bodiless = request_.head.method == "HEAD" || head.status == 204 || head.status == 304;
+  const bool bodiless = is_bodiless(head);
   answer_chunked_ = !bodiless && !head.content_length && !request_.http_1_0;
   answer_to_close_ = !bodiless && !head.content_length && request_.http_1_0;
   answer_left_ = bodiless ? 0 : head.content_length.value_or(0);
-  answer_complete_ = bodiless || (head.content_length && *head.content_length == 0);
   closing_ = must_close() || answer_to_close_ || list_contains(head.fields.get_or("Connection", ""), "close");
   head_text_.clear();
   if (!append_response_head(
           head_text_, head,
           {.chunked = answer_chunked_, .close = closing_, .keep_alive = !closing_ && request_.http_1_0})) {
-    answer_complete_ = false;
     return misuse("a response field with a line break");
   }
   status_sent_ = head.status;
@@ -205,11 +208,13 @@ Result<void> Connection::account(std::uint64_t bytes) {
 
 async::Task<void> Connection::respond(base::HttpResponseHead head, base::ByteView body) {
   if (!head.content_length) head.content_length = body.size();
+  if (is_bodiless(head)) body = {};
+  if (!is_bodiless(head) && *head.content_length != body.size())
+    co_return misuse("a body that is not of Content-Length");
   CO_TRY_VOID(make_head(head));
-  CO_TRY_VOID(account(body.size()));
-  if (answer_left_ > 0) co_return misuse("less body than Content-Length");
   const std::array<base::ByteView, 2> parts{base::as_bytes(head_text_), body};
   CO_TRY_VOID(co_await transport_->write(parts, false, context_.options.progress_timeout));
+  answer_left_ = 0;
   bytes_sent_ += body.size();
   answer_complete_ = true;
   co_return Result<void>{};
@@ -217,9 +222,11 @@ async::Task<void> Connection::respond(base::HttpResponseHead head, base::ByteVie
 
 async::Task<void> Connection::start_response(base::HttpResponseHead head) {
   CO_TRY_VOID(make_head(head));
+  const bool complete = is_bodiless(head) || head.content_length == 0U;
   const base::ByteView part = base::as_bytes(head_text_);
-  co_return co_await transport_->write(std::span(&part, 1), !answer_complete_,
-                                       context_.options.progress_timeout);
+  CO_TRY_VOID(co_await transport_->write(std::span(&part, 1), !complete, context_.options.progress_timeout));
+  answer_complete_ = complete;
+  co_return Result<void>{};
 }
 
 async::Task<void> Connection::write_body(base::ByteView bytes) {

@@ -60,6 +60,7 @@ class Connection final : public Exchange {
   bool body_is_read() const;
   /// Whether a head sent now must announce the end of the connection.
   bool must_close() const;
+  bool is_bodiless(const base::HttpResponseHead& head) const;
   base::Result<void> make_head(const base::HttpResponseHead& head);
   async::Task<std::size_t> read_sized_body(base::MutableBytes into);
   async::Task<std::size_t> read_chunked_body(base::MutableBytes into);

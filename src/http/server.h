@@ -47,7 +47,8 @@ class Exchange {
   /// authorization. closed: the client went away in the middle.
   virtual async::Task<std::size_t> read_body(base::MutableBytes into) = 0;
 
-  /// Head and whole body at once. For HEAD requests give content_length in the head and an empty body.
+  /// Head and whole body at once; the body is left out where HTTP has none (HEAD, 204, 304). For HEAD
+  /// requests give content_length in the head.
   virtual async::Task<void> respond(base::HttpResponseHead head, base::ByteView body) = 0;
   /// Head first, then write_body or send_file until content_length bytes are out (or, without one, end_body
   /// for chunked coding).
@@ -77,6 +78,8 @@ class Server {
   virtual std::uint16_t port() const = 0;
   virtual std::size_t connection_count() const = 0;
   /// Stops accepting, lets running exchanges end until `patience` is over, then closes what is left.
+  /// Returns when all handlers have; call it once, before destroying the server and while the reactors still
+  /// run.
   virtual async::Task<void> shut_down(base::Duration patience) = 0;
 };
 

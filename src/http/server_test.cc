@@ -142,6 +142,9 @@ struct Handlers {
     if (target == "/short") co_return co_await short_answer(exchange);
     if (target == "/wait") co_return co_await wait(exchange);
     if (target == "/inject") co_return co_await inject(exchange);
+    if (target == "/unchanged")
+      co_return co_await exchange.respond(head_of(304), base::as_bytes("never sent"));
+    if (target == "/lying") co_return co_await exchange.respond(head_of(200, 3), base::as_bytes("four"));
     if (target == "/empty") co_return co_await exchange.respond(head_of(204), {});
     if (target.starts_with("/file")) co_return co_await file_part(exchange);
     co_return co_await plain(exchange);
@@ -261,6 +264,15 @@ TEST(Server, HeadAndEmptyAnswersHaveNoBody) {
   const std::string empty = client.exchange("GET /empty HTTP/1.1\r\nHost: h\r\n\r\n");
   EXPECT_THAT(empty, StartsWith("HTTP/1.1 204 No Content\r\n"));
   EXPECT_THAT(empty, Not(HasSubstr("Content-Length")));
+  EXPECT_THAT(client.exchange(kGet), EndsWith("GET /a"));
+}
+
+TEST(Server, AnswersStayInFrameWhateverTheHandlerSays) {
+  HandlersServer server;
+  RawClient client(server.port());
+  client.send("GET /unchanged HTTP/1.1\r\nHost: h\r\n\r\n");
+  EXPECT_THAT(client.read_response(true), StartsWith("HTTP/1.1 304 "));
+  EXPECT_THAT(client.exchange("GET /lying HTTP/1.1\r\nHost: h\r\n\r\n"), StartsWith("HTTP/1.1 500 "));
   EXPECT_THAT(client.exchange(kGet), EndsWith("GET /a"));
 }
 
