@@ -2,13 +2,12 @@
 // Object bytes over a plane instead of an HTTP body. A GET pushes a reader's bytes into the client's window,
 // a PUT pulls them as a ByteSource, both in pool chunks with one chunk on the wire while the next is read.
 // Whatever can be refused is refused before a byte moves: then the answer is the decline of rdma/reply.h.
-// Both leave the window fenced: nothing touches client memory after get_by_plane or PlanePut::finish has
-// returned.
+// Both leave the window fenced: nothing touches client memory after get_by_plane or PlaneSource::finish has
+// returned. An Error comes only of cancellation.
 //
-//   GET:  auto reader = store.get(...);  auto answer = get_by_plane(planes, pool, clock, token, *reader,
-//   options);  send(answer) or body in band PUT:  auto put = open_put(planes, pool, clock, token, peer,
-//   options); if put.source: result = store.put(request, *put.source);
-//         put.source->finish();  answer = put.source->failed() ? transfer_failed() : put_stored(...)
+// GET: open the reader, get_by_plane, set the answer's fields, send the body when body_in_band says so.
+// PUT: open_put; without a source its refusal is the answer; else store.put(request, *source), then
+//      source->finish(), then failed() ? transfer_failed() : put_stored(...).
 
 #include <memory>
 #include <optional>
@@ -42,8 +41,7 @@ struct PlaneGet {
   std::string detail;  ///< for the log
 };
 
-/// `partial`: answer 206. `required`: decline as an error. When answer.body_in_band is true, nothing was read
-/// from `reader` yet. Never an error itself.
+/// `partial`: answer 206. `required`: decline as an error. When answer.body_in_band is true, nothing was read yet.
 async::Task<PlaneGet> get_by_plane(rdma::Planes& planes, base::BufferPool& pool, const base::Clock& clock,
                                    std::string_view token, const base::HttpPeer& peer, object::Reader& reader,
                                    bool partial, bool required, PlaneOptions options);

@@ -189,7 +189,8 @@ void Engine::handle(Command command) {
   const auto cancelled = [] { return base::fail(Code::cancelled, "the transfer was cancelled"); };
   switch (command.kind) {
     case Command::Kind::submit:
-      if (peer.is_dead()) return finish(command.operation, peer_gone("the peer's endpoint was closed"));
+      if (peer.is_dead())
+        return finish(command.operation, base::fail(Code::closed, "the peer's endpoint was closed"));
       if (std::ranges::find(peers_, command.peer) == peers_.end()) peers_.push_back(command.peer);
       peer_count_ = peers_.size();
       peer.queued_.push_back(std::move(command.operation));
@@ -297,6 +298,8 @@ void Engine::expire(const PeerPtr& peer, SteadyPoint now) {
   for (auto next = std::ranges::find_if(peer->queued_, expired); next != peer->queued_.end();
        next = std::ranges::find_if(peer->queued_, expired)) {
     const OperationPtr operation = *next;
+    // A connection that may still be coming up must not carry anything later.
+    if (operation->kind == Operation::Kind::probe) return kill(peer, late);
     peer->queued_.erase(next);
     finish(operation, late);
   }
@@ -352,9 +355,9 @@ void Engine::kill(const PeerPtr& peer, const base::Error& error) {
 
 void Engine::finish(const OperationPtr& operation, Result<void> result) {
   operation->result = std::move(result);
-  const auto pending = operation->pending;
+  // First out, then awake: whoever wakes may find that nothing is pending and let the transfer go.
+  if (operation->pending) operation->pending->leave();
   operation->waiter->wake();
-  if (pending) pending->leave();
 }
 
 }  // namespace reelway::rdma::ofi

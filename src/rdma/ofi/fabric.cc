@@ -13,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace reelway::rdma::ofi {
 namespace {
@@ -73,23 +74,32 @@ std::unique_ptr<fi_info, InfoCloser> make_hints(const std::string& provider) {
   return hints;
 }
 
+/// libfabric's names for a provider, best first. The tcp that serves unconnected endpoints itself is called
+/// net in 1.16 and 1.17, tcp from 1.18 on; the older tcp under ofi_rxm speaks another protocol and takes 80
+/// MB for an endpoint.
+std::vector<std::string> library_names(const std::string& provider) {
+  if (provider == "tcp") return {"net", "tcp"};
+  return {provider};
+}
+
 Result<std::unique_ptr<fi_info, InfoCloser>> find_provider(const std::string& provider,
                                                            const std::string& address) {
   static std::mutex starting;
   const std::scoped_lock lock(starting);
   const SignalsKept kept;
-  const auto hints = make_hints(provider);
-  if (!hints) return base::fail(Code::no_space, "fi_allocinfo", Scope::node);
-  fi_info* found = nullptr;
-  const int code = fi_getinfo(kApiVersion, address.empty() ? nullptr : address.c_str(), nullptr,
-                              address.empty() ? 0 : FI_SOURCE, hints.get(), &found);
-  if (code != 0) {
-    return base::fail(Code::unsupported,
-                      fmt::format("libfabric has no provider '{}'{}{} with one-sided transfers ({})",
-                                  provider, address.empty() ? "" : " on ", address, fi_strerror(-code)),
-                      Scope::node);
+  int code = 0;
+  for (const std::string& name : library_names(provider)) {
+    const auto hints = make_hints(name);
+    if (!hints) return base::fail(Code::no_space, "fi_allocinfo", Scope::node);
+    fi_info* found = nullptr;
+    code = fi_getinfo(kApiVersion, address.empty() ? nullptr : address.c_str(), nullptr,
+                      address.empty() ? 0 : FI_SOURCE, hints.get(), &found);
+    if (code == 0) return std::unique_ptr<fi_info, InfoCloser>(found);
   }
-  return std::unique_ptr<fi_info, InfoCloser>(found);
+  return base::fail(Code::unsupported,
+                    fmt::format("libfabric has no provider '{}'{}{} with one-sided transfers ({})", provider,
+                                address.empty() ? "" : " on ", address, fi_strerror(-code)),
+                    Scope::node);
 }
 
 }  // namespace

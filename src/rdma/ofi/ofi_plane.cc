@@ -199,8 +199,6 @@ async::Task<void> OfiTransfer::reach(base::SteadyPoint until) {
   probe->pending = pending_;
   auto reached = co_await lease_.engine->perform(lease_.peer, probe);
   if (!reached && reached.error().code == Code::deadline_exceeded) {
-    // A connection that may still be coming up must not carry anything later.
-    lease_.engine->kill_peer(lease_.peer);
     co_return base::fail(Code::unavailable, "the peer does not answer", Scope::peer, base::Retry::later);
   }
   co_return reached;
@@ -259,11 +257,15 @@ Result<void> OfiPlane::admit(const base::Window& window, const base::HttpPeer& r
 }
 
 async::Task<std::unique_ptr<Transfer>> OfiPlane::open(base::Window window, base::SteadyPoint deadline) {
-  CO_TRY(Registry::Lease lease, registry_.acquire(window));
-  auto transfer = std::make_unique<OfiTransfer>(*this, std::move(window), std::move(lease), deadline);
   const base::SteadyPoint patience = std::chrono::steady_clock::now() + options_.connect_patience;
-  CO_TRY_VOID(co_await transfer->reach(std::min(deadline, patience)));
-  co_return std::unique_ptr<Transfer>(std::move(transfer));
+  while (true) {
+    CO_TRY(Registry::Lease lease, registry_.acquire(window));
+    auto transfer = std::make_unique<OfiTransfer>(*this, window, std::move(lease), deadline);
+    const auto reached = co_await transfer->reach(std::min(deadline, patience));
+    if (reached) co_return std::unique_ptr<Transfer>(std::move(transfer));
+    // An endpoint that died while it was being leased is replaced; a closed plane says so when leasing.
+    if (reached.error().code != Code::closed) co_return reached.error();
+  }
 }
 
 async::Task<void> OfiPlane::close() {
