@@ -33,7 +33,8 @@ std::uint64_t usable_room(const tape::Capacity& capacity) {
 
 async::Task<void> Manager::Core::start_batches() {
   if (stopping_ || importing_) co_return Result<void>{};
-  for (const PolicyRow policy : std::vector<PolicyRow>(policies_)) {
+  const std::vector<PolicyRow> policies = policies_;  // it may change while we wait
+  for (const PolicyRow& policy : policies) {
     const base::TimePoint now = clock().now();
     const base::TimePoint born_before = now - std::chrono::seconds{policy.policy.minimum_age_s};
     const auto force = std::find_if(forces_.begin(), forces_.end(), [&](const auto& at) { return at->bucket == policy.policy.bucket; });
@@ -328,7 +329,8 @@ async::Task<void> Manager::Core::work_off(const std::string& bucket, const std::
 
 async::Task<std::vector<ObjectRow>> Manager::Core::waiting_under(const std::string& bucket, const std::string& prefix) {
   std::vector<ObjectRow> waiting;
-  for (const PolicyRow policy : std::vector<PolicyRow>(policies_)) {
+  const std::vector<PolicyRow> policies = policies_;  // it may change while we wait
+  for (const PolicyRow& policy : policies) {
     if (policy.policy.bucket != bucket) continue;
     CO_TRY(const auto groups, co_await db([&](Catalog& catalog) { return catalog.waiting(policy.id, base::TimePoint::max()); }));
     for (const WaitingGroup& group : groups) {

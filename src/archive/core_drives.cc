@@ -117,7 +117,8 @@ async::Task<void> Manager::Core::mount_fresh(Station& station, const std::string
 /// A volume is believed only when it is the one that the catalog knows, and what it has and the catalog has not is imported first.
 async::Task<void> Manager::Core::trust(Station& station, const std::string& barcode) {
   const tape::ltfs::VolumeInfo info = station.volume->info();
-  VolumeRow row = volumes_.contains(barcode) ? volumes_[barcode] : VolumeRow{.barcode = barcode};
+  VolumeRow row = volumes_[barcode];
+  row.barcode = barcode;
   if (!row.uuid.empty() && row.uuid != info.uuid) {
     row.state = VolumeState::foreign;
     CO_TRY_VOID(co_await put_volume(row));
