@@ -16,7 +16,9 @@ int run(int argc, char** argv) {
   add_serve(app, action);
   add_archive(app, action);
   add_tape(app, action);
-  add_get_and_put(app, action);
+  add_get(app, action);
+  add_put(app, action);
+  add_bench(app, action);
   add_vtl(app, action);
   app.add_subcommand("version", "Print the version")->callback([&action] {
     action = []() -> base::Result<Exit> {

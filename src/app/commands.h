@@ -20,6 +20,8 @@ void add_serve(CLI::App& app, Action& action);
 void add_archive(CLI::App& app, Action& action);
 void add_tape(CLI::App& app, Action& action);
 void add_vtl(CLI::App& app, Action& action);
-void add_get_and_put(CLI::App& app, Action& action);
+void add_get(CLI::App& app, Action& action);
+void add_put(CLI::App& app, Action& action);
+void add_bench(CLI::App& app, Action& action);
 
 }  // namespace reelway::app

@@ -34,16 +34,18 @@ std::string table(const json::array& rows) {
       if (!member.value().is_structured()) line.push_back(cell(member.value()));
     }
   }
+  std::vector<std::size_t> widths;
+  for (const auto& line : lines) {
+    widths.resize(std::max(widths.size(), line.size()));
+    for (std::size_t column = 0; column < line.size(); ++column)
+      widths[column] = std::max(widths[column], line[column].size());
+  }
   std::string out;
   for (const auto& line : lines) {
     out += " ";
-    for (std::size_t column = 0; column < line.size(); ++column) {
-      std::size_t width = 0;
-      for (const auto& other : lines)
-        width = std::max(width, column < other.size() ? other[column].size() : 0);
-      out += column + 1 < line.size() ? fmt::format(" {:<{}}", line[column], width) : " " + line[column];
-    }
-    out += "\n";
+    for (std::size_t column = 0; column + 1 < line.size(); ++column)
+      out += fmt::format(" {:<{}}", line[column], widths[column]);
+    out += line.empty() ? "\n" : " " + line.back() + "\n";
   }
   return out;
 }
