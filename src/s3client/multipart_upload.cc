@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "async/spawn.h"
+#include "s3/multipart.h"
 #include "s3client/client_impl.h"
 #include "s3client/reply_xml.h"
 
@@ -100,9 +101,25 @@ async::Task<PutResult> complete(const Upload& upload, const PutOptions& options)
   co_return result;
 }
 
+/// A completion that is sent again finds no upload when the first one succeeded and its answer was lost. The
+/// object tells.
+async::Task<PutResult> complete_surely(const Upload& upload, const PutOptions& options) {
+  base::Result<PutResult> result = co_await complete(upload, options);
+  const bool upload_is_gone = !result && result.error().code == base::Code::not_found &&
+                              result.error().scope == base::Scope::connection;
+  if (!upload_is_gone) co_return result;
+  std::vector<s3::PartDigest> digests;
+  for (const s3::CompletedPart& part : upload.parts)
+    digests.push_back({.size = 0, .etag = part.etag, .checksums = {}});
+  base::Result<HeadResult> head = co_await upload.client.head(upload.bucket, upload.key);
+  if (!head || head->etag != s3::multipart_etag(digests)) co_return result;
+  PutResult found{.etag = std::move(head->etag), .head = std::move(head->head)};
+  co_return found;
+}
+
 async::Task<PutResult> put_and_complete(Upload& upload, const PutOptions& options) {
   CO_TRY_VOID(co_await put_all_parts(upload));
-  co_return co_await complete(upload, options);
+  co_return co_await complete_surely(upload, options);
 }
 
 std::uint64_t part_bytes_for(std::uint64_t size, std::uint64_t wanted) {
