@@ -1,19 +1,18 @@
 #include "async/waiter.h"
 
-#include <utility>
-
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <utility>
 
 namespace reelway::async {
 
 void Waiter::finish(bool cancelled) {
-  // Resuming only posts. It happens under the mutex, which the coroutine takes before it goes on: so the io_context may end with it, and is not
-  // yet gone while we are still inside of post.
+  // Resuming only posts. It happens under the mutex, which the coroutine takes before it goes on: so the
+  // io_context may end with it, and is not yet gone while we are still inside of post.
   const std::lock_guard lock(mutex_);
   if (done_) return;
   done_ = true;
