@@ -63,7 +63,7 @@ base::Bytes encode_mode_select(const std::vector<ModePage>& pages);
 struct MediumPartitions {
   std::uint8_t additional_max = 0;
   std::uint8_t additional = 0;
-  std::uint8_t unit_power = 9;       ///< sizes are in 10^unit_power bytes
+  std::uint8_t unit_power = 9;            ///< sizes are in 10^unit_power bytes
   std::vector<std::uint16_t> sizes = {};  ///< 0xffff: the rest
 };
 base::Result<MediumPartitions> parse_medium_partitions(base::ByteView page);

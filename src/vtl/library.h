@@ -46,7 +46,8 @@ struct Options {
 };
 
 /// "DIR" or
-/// "DIR:drives=2,slots=20,mailslots=2,cartridges=8,scale=0.001,clock=lto9,speed=20,payload=pattern,optimisation=on".
+/// "DIR" or "DIR:drives=2,slots=20,mailslots=2,cartridges=8,scale=0.001,clock=lto9,speed=20,payload=pattern,
+/// optimisation=on,generation=lto8" (any of them).
 /// invalid_argument names the word that is wrong.
 base::Result<Options> parse_options(std::string_view text);
 
