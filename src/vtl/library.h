@@ -45,7 +45,6 @@ struct Options {
   std::uint64_t seed = 1;
 };
 
-/// "DIR" or
 /// "DIR" or "DIR:drives=2,slots=20,mailslots=2,cartridges=8,scale=0.001,clock=lto9,speed=20,payload=pattern,
 /// optimisation=on,generation=lto8" (any of them).
 /// invalid_argument names the word that is wrong.
