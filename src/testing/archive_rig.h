@@ -357,9 +357,16 @@ class ArchiveRig {
     const auto queued = run(manager_->recall("b", "", {}, 1));
     EXPECT_TRUE(queued || !must_work);
     for (const auto& [key, bytes] : content_) {
-      const auto ended = run(manager_->wait({"b", key}, info(key).generation, std::chrono::hours{10}));
-      EXPECT_TRUE(ended || !must_work) << key << ": " << (ended ? "" : to_string(ended.error()));
+      const auto ended =
+          run(manager_->wait({"b", key}, info(key).generation,
+                             must_work ? base::Duration{std::chrono::hours{2}} : std::chrono::seconds{30}));
+      EXPECT_TRUE(ended || !must_work)
+          << key << ": " << (ended ? "" : to_string(ended.error())) << "; " << last_error();
     }
+  }
+  std::string last_error() {
+    const auto view = run(manager_->status_view());
+    return view && !view->last_errors.empty() ? view->last_errors.front() : std::string{};
   }
   void expect_content() {
     for (const auto& [key, bytes] : content_) {

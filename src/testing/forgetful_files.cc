@@ -114,6 +114,7 @@ void ForgetfulFiles::crash(std::uint64_t seed) {
 }
 
 void ForgetfulFiles::forget(Inode& inode, base::Rng& rng, int kindness) {
+  if (kindness == 3 && std::exchange(inode.freed_early, false)) inode.durable.data.clear();
   const auto survives = [&] { return kindness == 1 || (kindness != 0 && rng.below(2) == 0); };
   base::Bytes& data = inode.durable.data;
   for (const Piece& piece : inode.pending) {
@@ -582,6 +583,12 @@ base::Io<void> ForgetfulFiles::unlink(int folder, const std::string& name) {
   const auto found = find(parent, name);
   if (!found) return std::unexpected(ENOENT);
   if (S_ISDIR(inodes_.at(*found).now.mode)) return std::unexpected(EISDIR);
+  if (link_count(*found) == 1) {
+    inodes_.at(*found).freed_early = std::ranges::any_of(pending_, [&](const Operation& operation) {
+      return std::ranges::any_of(
+          operation, [&](const Change& change) { return change.before == found || change.after == found; });
+    });
+  }
   return apply({{parent, name, found, std::nullopt}});
 }
 

@@ -107,6 +107,8 @@ class ForgetfulFiles final : public base::Files {
     State durable;
     std::vector<Piece> pending;
     base::TimePoint changed{};
+    bool freed_early =
+        false;  ///< its last name went while its last move was not synced: its blocks may be used again
     std::string link_text;
     std::map<std::string, Id> entries;
     std::map<std::string, Id> durable_entries;

@@ -75,7 +75,7 @@ class Machine {
       EXPECT_TRUE(object::is_object_not_found(found.error())) << to_string(found.error());
       return "";
     }
-    if (!found->file) return "evicted " + found->info.etag;
+    if (!found->file) return "evicted " + found->info.etag + (found->inode ? "" : " without its inode");
     std::string bytes(found->info.size + 1, '\0');
     const auto count = files_.read(found->file.get(), std::as_writable_bytes(std::span(bytes)), 0);
     EXPECT_TRUE(count);
@@ -252,14 +252,16 @@ std::vector<Scenario> scenarios() {
        .look = state_of_key,
        .before = {old},
        .after = "evicted old",
-       .also_after = {old}},
+       .also_after = {old},
+       .idle_syncs = {3}},
       {.name = "EvictWithSidecar",
        .prepare = put_big_old,
        .act = evict,
        .look = state_of_key,
        .before = {old},
        .after = "evicted old",
-       .also_after = {old}},
+       .also_after = {old},
+       .idle_syncs = {2}},
       {.name = "Recall",
        .prepare = put_evicted,
        .act = [](Machine& machine) { return machine.recall("dir/key", kOldBytes).has_value(); },

@@ -111,7 +111,11 @@ base::Result<void> put_stub_in_place(Space& space, const std::string& entry, con
     TRY(const Place place, make_place(space, name, prefer_odd));
     const auto renamed = space.files().rename(space.evicting(), entry, place.folder.get(), place.name,
                                               base::RenameMode::no_replace);
-    if (renamed) return space.sync(place.folder.get());
+    if (renamed) {
+      auto synced = space.sync(place.folder.get());
+      if (!synced) std::ignore = space.files().unlink(place.folder.get(), place.name);
+      return synced;
+    }
     if (renamed.error() != EEXIST && renamed.error() != ENOENT)
       return base::from_errno(renamed.error(), "publish a stub");
     if (renamed.error() == ENOENT) continue;

@@ -288,7 +288,6 @@ base::Result<void> Tier::create_stub(const object::ObjectInfo& info) {
     Sidecar sidecar{.info = info, .inode = record};
     sidecar.info.residency = object::Residency::resident;
     TRY_VOID(write_sidecar(space_, sidecar));
-    TRY_VOID(space_.sync(space_.evicting()));
     return put_stub_in_place(space_, entry, info.name);
   };
   auto published = publish();
