@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "tape/ltfs/test_volume.h"
+#include "testing/volume_rig.h"
 
 namespace reelway::tape::ltfs {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tape/ltfs/attributes.h"
-#include "tape/ltfs/test_volume.h"
+#include "testing/volume_rig.h"
 
 namespace reelway::tape::ltfs {
 namespace {
