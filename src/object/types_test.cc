@@ -18,6 +18,15 @@ ObjectInfo object_with(std::string etag, base::TimePoint modified) {
   return info;
 }
 
+Conditions conditions(std::vector<std::string> match, std::vector<std::string> none_match = {},
+                      std::optional<base::TimePoint> modified_since = {},
+                      std::optional<base::TimePoint> unmodified_since = {}) {
+  return {.if_match = std::move(match),
+          .if_none_match = std::move(none_match),
+          .if_modified_since = modified_since,
+          .if_unmodified_since = unmodified_since};
+}
+
 Code code_of(const base::Result<void>& result) { return result ? Code::internal : result.error().code; }
 
 const base::TimePoint kNoon{seconds{1'700'000'000}};
@@ -26,46 +35,44 @@ TEST(ReadConditions, EmptyAlwaysHolds) { EXPECT_TRUE(check_read_conditions({}, o
 
 TEST(ReadConditions, IfMatchNeedsOneOfTheETagsOrAny) {
   const auto info = object_with("a", kNoon);
-  EXPECT_TRUE(check_read_conditions({.if_match = {"b", "a"}}, info));
-  EXPECT_TRUE(check_read_conditions({.if_match = {"*"}}, info));
-  EXPECT_EQ(code_of(check_read_conditions({.if_match = {"b"}}, info)), Code::precondition_failed);
+  EXPECT_TRUE(check_read_conditions(conditions({"b", "a"}), info));
+  EXPECT_TRUE(check_read_conditions(conditions({"*"}), info));
+  EXPECT_EQ(code_of(check_read_conditions(conditions({"b"}), info)), Code::precondition_failed);
 }
 
 TEST(ReadConditions, IfMatchTrueWinsOverIfUnmodifiedSinceFalse) {
-  EXPECT_TRUE(check_read_conditions({.if_match = {"a"}, .if_unmodified_since = kNoon - seconds{9}},
-                                    object_with("a", kNoon)));
+  EXPECT_TRUE(check_read_conditions(conditions({"a"}, {}, {}, kNoon - seconds{9}), object_with("a", kNoon)));
 }
 
 TEST(ReadConditions, IfNoneMatchDecidesOverIfModifiedSince) {
   const auto info = object_with("a", kNoon);
-  EXPECT_EQ(
-      code_of(check_read_conditions({.if_none_match = {"a"}, .if_modified_since = kNoon - seconds{9}}, info)),
-      Code::not_modified);
-  EXPECT_TRUE(check_read_conditions({.if_none_match = {"b"}, .if_modified_since = kNoon + seconds{9}}, info));
+  EXPECT_EQ(code_of(check_read_conditions(conditions({}, {"a"}, kNoon - seconds{9}), info)),
+            Code::not_modified);
+  EXPECT_TRUE(check_read_conditions(conditions({}, {"b"}, kNoon + seconds{9}), info));
 }
 
 TEST(ReadConditions, TimesCompareByWholeSeconds) {
   const auto info = object_with("a", kNoon + milliseconds{900});
-  EXPECT_TRUE(check_read_conditions({.if_unmodified_since = kNoon}, info));
-  EXPECT_EQ(code_of(check_read_conditions({.if_modified_since = kNoon}, info)), Code::not_modified);
-  EXPECT_EQ(code_of(check_read_conditions({.if_unmodified_since = kNoon - seconds{1}}, info)),
+  EXPECT_TRUE(check_read_conditions(conditions({}, {}, {}, kNoon), info));
+  EXPECT_EQ(code_of(check_read_conditions(conditions({}, {}, kNoon), info)), Code::not_modified);
+  EXPECT_EQ(code_of(check_read_conditions(conditions({}, {}, {}, kNoon - seconds{1}), info)),
             Code::precondition_failed);
-  EXPECT_TRUE(check_read_conditions({.if_modified_since = kNoon - seconds{1}}, info));
+  EXPECT_TRUE(check_read_conditions(conditions({}, {}, kNoon - seconds{1}), info));
 }
 
 TEST(WriteConditions, IfNoneMatchAnyNeedsAbsence) {
   const auto info = object_with("a", kNoon);
-  EXPECT_TRUE(check_write_conditions({.if_none_match = {"*"}}, nullptr));
-  EXPECT_EQ(code_of(check_write_conditions({.if_none_match = {"*"}}, &info)), Code::precondition_failed);
+  EXPECT_TRUE(check_write_conditions(conditions({}, {"*"}), nullptr));
+  EXPECT_EQ(code_of(check_write_conditions(conditions({}, {"*"}), &info)), Code::precondition_failed);
 }
 
 TEST(WriteConditions, IfMatchOnNothingIsNotFound) {
   const auto info = object_with("a", kNoon);
-  const auto missing = check_write_conditions({.if_match = {"a"}}, nullptr);
+  const auto missing = check_write_conditions(conditions({"a"}), nullptr);
   ASSERT_FALSE(missing);
   EXPECT_TRUE(is_object_not_found(missing.error()));
-  EXPECT_TRUE(check_write_conditions({.if_match = {"a"}}, &info));
-  EXPECT_EQ(code_of(check_write_conditions({.if_match = {"b"}}, &info)), Code::precondition_failed);
+  EXPECT_TRUE(check_write_conditions(conditions({"a"}), &info));
+  EXPECT_EQ(code_of(check_write_conditions(conditions({"b"}), &info)), Code::precondition_failed);
 }
 
 TEST(NotFound, TheThreeKindsAreToldApart) {

@@ -88,14 +88,13 @@ class FileStore final : public PosixStore, public object::Multipart {
   }
 
   async::Task<ObjectInfo> put(object::PutRequest request, object::ByteSource& source) override {
+    CO_TRY(base::Bytes first, co_await read_first(source));
+    const bool is_all =
+        first.size() < kUploadBufferBytes && first.size() <= source.length().value_or(kUploadBufferBytes);
+    if (is_all) co_return co_await put_small(std::move(request), std::move(first));
     CO_TRY_VOID(co_await on_pool([&] { return check_early(request.name, request.conditions); }));
-    CO_TRY(const std::shared_ptr<Upload> upload, co_await receive(source));
-    CO_TRY(object::Seal seal, request.seal());
-    ObjectInfo info;
-    info.name = request.name;
-    info.attributes = std::move(request.attributes);
-    info.etag = std::move(seal.etag);
-    info.checksums = std::move(seal.checksums);
+    CO_TRY(const std::shared_ptr<Upload> upload, co_await receive(source, std::move(first)));
+    CO_TRY(ObjectInfo info, sealed_info(request));
     co_return co_await on_pool(
         [&] { return objects_.publish(upload->file, std::move(info), request.conditions); });
   }
@@ -117,7 +116,8 @@ class FileStore final : public PosixStore, public object::Multipart {
                                          object::ByteSource& source) override {
     CO_TRY(const object::UploadInfo declared,
            co_await on_pool([&] { return uploads_.find(request.name, request.upload_id); }));
-    CO_TRY(const std::shared_ptr<Upload> upload, co_await receive(source));
+    CO_TRY(base::Bytes first, co_await read_first(source));
+    CO_TRY(const std::shared_ptr<Upload> upload, co_await receive(source, std::move(first)));
     CO_TRY(object::Seal seal, request.seal());
     co_return co_await on_pool([&] { return uploads_.publish_part(upload->file, request, std::move(seal)); });
   }
@@ -167,22 +167,51 @@ class FileStore final : public PosixStore, public object::Multipart {
     return objects_.publish(file, std::move(info), request.target_conditions);
   }
 
+  /// The first buffer of a source, with room for one byte more than the source promises.
+  static async::Task<base::Bytes> read_first(object::ByteSource& source) {
+    base::Bytes first(static_cast<std::size_t>(
+        std::clamp<std::uint64_t>(source.length().value_or(kUploadBufferBytes) + 1, 1, kUploadBufferBytes)));
+    CO_TRY(const std::size_t count, co_await object::read_full(source, first));
+    first.resize(count);
+    co_return first;
+  }
+
+  static base::Result<ObjectInfo> sealed_info(object::PutRequest& request) {
+    TRY(object::Seal seal, request.seal());
+    ObjectInfo info;
+    info.name = request.name;
+    info.attributes = std::move(request.attributes);
+    info.etag = std::move(seal.etag);
+    info.checksums = std::move(seal.checksums);
+    return info;
+  }
+
+  /// All of a small object's file calls in one go.
+  async::Task<ObjectInfo> put_small(object::PutRequest request, base::Bytes bytes) {
+    CO_TRY(ObjectInfo info, sealed_info(request));
+    co_return co_await on_pool([&]() -> base::Result<ObjectInfo> {
+      TRY_VOID(check_early(request.name, request.conditions));
+      TRY(Temporary file, space_->make_temporary());
+      TRY_VOID(in_context(space_->files().write(file.get(), bytes, 0), "write an object"));
+      return objects_.publish(file, std::move(info), request.conditions);
+    });
+  }
+
   /// Takes a source to its end into a temporary file. One buffer is written while the next is filled.
-  async::Task<std::shared_ptr<Upload>> receive(object::ByteSource& source) {
+  async::Task<std::shared_ptr<Upload>> receive(object::ByteSource& source, base::Bytes first) {
     CO_TRY(Temporary file, co_await on_pool([&] { return space_->make_temporary(); }));
     const auto upload = std::make_shared<Upload>(std::move(file));
-    const std::size_t buffer_bytes = static_cast<std::size_t>(
-        std::clamp<std::uint64_t>(source.length().value_or(kUploadBufferBytes), 1, kUploadBufferBytes));
-    upload->filling.resize(buffer_bytes);
-    std::shared_ptr<async::Waiter> running;
-    for (;;) {
-      auto filled = co_await object::read_full(source, upload->filling);
-      if (running) CO_TRY_VOID(co_await finish_write(*upload, *running));
-      if (!filled) co_return filled.error();
-      if (*filled == 0) co_return upload;
-      CO_TRY(running, start_write(upload, *filled));
-      upload->filling.resize(buffer_bytes);
+    std::size_t filled = first.size();
+    upload->filling = std::move(first);
+    while (filled > 0) {
+      CO_TRY(const std::shared_ptr<async::Waiter> running, start_write(upload, filled));
+      upload->filling.resize(kUploadBufferBytes);
+      const auto next = co_await object::read_full(source, upload->filling);
+      CO_TRY_VOID(co_await finish_write(*upload, *running));
+      if (!next) co_return next.error();
+      filled = *next;
     }
+    co_return upload;
   }
 
   base::Result<std::shared_ptr<async::Waiter>> start_write(const std::shared_ptr<Upload>& upload,
