@@ -44,7 +44,9 @@ base::Result<json::array> read_keys(const std::string& path) {
 base::Result<json::object> where(const ArchiveOptions& options) {
   json::object members{{"bucket", options.bucket}};
   if (!options.prefix.empty()) members["prefix"] = options.prefix;
-  if (!options.keys_file.empty()) TRY(members["keys"], read_keys(options.keys_file));
+  if (!options.keys_file.empty()) {
+    TRY(members["keys"], read_keys(options.keys_file));
+  }
   return members;
 }
 

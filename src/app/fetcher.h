@@ -15,7 +15,6 @@ class Fetcher {
   virtual async::Task<void> fetch(std::string key, std::uint64_t size, s3client::Sink& sink) = 0;
   /// "ofi1/shm", or "http".
   virtual std::string plane() const = 0;
-  virtual async::Task<void> close() = 0;
 };
 
 /// `rdma`: off, auto, require. unavailable: required, and server and client share no plane.

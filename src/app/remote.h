@@ -13,7 +13,7 @@ namespace reelway::app {
 
 /// Where the server is and who asks; filled from flags and REELWAY_* variables.
 struct RemoteOptions {
-  std::string admin = "127.0.0.1:9001";
+  std::string admin = "127.0.0.1:7071";
   std::string region = "us-east-1";
   std::string access_key;
   std::string secret_key;

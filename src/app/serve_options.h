@@ -12,8 +12,8 @@ namespace reelway::app {
 struct ServeOptions {
   std::string root;
   std::string state;
-  std::string listen = "127.0.0.1:9000";
-  std::string admin_listen = "127.0.0.1:9001";
+  std::string listen = "127.0.0.1:7070";
+  std::string admin_listen = "127.0.0.1:7071";
   std::string region = "us-east-1";
   std::vector<std::string> virtual_host_domains;
   std::string access_key;

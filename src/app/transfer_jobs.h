@@ -18,7 +18,7 @@
 namespace reelway::app {
 
 struct EndpointOptions {
-  std::string endpoint = "http://127.0.0.1:9000";
+  std::string endpoint = "http://127.0.0.1:7070";
   std::string region = "us-east-1";
   std::string access_key;
   std::string secret_key;
