@@ -15,7 +15,8 @@ using base::Result;
 
 namespace {
 
-constexpr base::Duration kLook = std::chrono::seconds{1};             ///< the scheduler looks at least so often
+constexpr base::Duration kLook = std::chrono::seconds{1};             ///< the scheduler looks at least so often while something waits,
+constexpr base::Duration kIdleLook = std::chrono::seconds{15};        ///< ... and so often when nothing does
 constexpr base::Duration kRefreshInventory = std::chrono::seconds{30};
 constexpr std::size_t kNotesMax = 200'000;                            ///< beyond it a scan finds what was forgotten
 constexpr std::size_t kErrorsKept = 20;
@@ -101,7 +102,7 @@ async::Task<void> Manager::Core::run() {
     }
     const auto looked = co_await look_around();
     if (!looked.has_value()) remember_error(base::to_string(looked.error()));
-    base::Duration pause = kLook;
+    base::Duration pause = objects_wait_ || !recalls_.empty() || !forces_.empty() ? kLook : kIdleLook;
     if (const auto again = start_recalls()) pause = std::min(pause, std::chrono::duration_cast<base::Duration>(std::chrono::duration<double>(*again)));
     if (!stopping_) co_await wait_until(env_.timer, woken, clock().steady_now() + std::max<base::Duration>(pause, std::chrono::milliseconds{1}));
   }
@@ -112,17 +113,20 @@ async::Task<void> Manager::Core::look_around() {
   const base::SteadyPoint now = clock().steady_now();
   CO_TRY_VOID(co_await absorb_notes());
   if (now >= next_rescan_ && !scanning_ && (options_.rescan > base::Duration::zero() || next_rescan_ != base::SteadyPoint::max())) {
-    scanning_ = start_job("archive scan", rescan_job());
+    scanning_ = true;  // before the job: it may have ended when start_job returns
+    if (!start_job("archive scan", rescan_job())) scanning_ = false;
     next_rescan_ = options_.rescan > base::Duration::zero() ? now + options_.rescan : base::SteadyPoint::max();
   }
   if (now >= next_refresh_ && !refreshing_) {
     next_refresh_ = now + kRefreshInventory;
-    refreshing_ = start_job("library inventory", refresh_job());
+    refreshing_ = true;
+    if (!start_job("library inventory", refresh_job())) refreshing_ = false;
   }
   if (!expiring_) {
     const base::TimePoint today = clock().now();
     const bool due = std::any_of(pins_.begin(), pins_.end(), [&](const auto& pin) { return pin.second.expiry <= today; });
-    if (due) expiring_ = start_job("expired recalls", expire_pins_job());
+    expiring_ = due;
+    if (due && !start_job("expired recalls", expire_pins_job())) expiring_ = false;
   }
   (void)start_recalls();
   co_return co_await start_batches();

@@ -262,6 +262,7 @@ class Manager::Core {
   async::Gate gate_;
   bool started_ = false;
   bool stopping_ = false;
+  bool objects_wait_ = false;  ///< for a batch
   bool refreshing_ = false;
   bool scanning_ = false;
   bool expiring_ = false;

@@ -34,6 +34,7 @@ std::uint64_t usable_room(const tape::Capacity& capacity) {
 async::Task<void> Manager::Core::start_batches() {
   if (stopping_ || importing_) co_return Result<void>{};
   const std::vector<PolicyRow> policies = policies_;  // it may change while we wait
+  bool any = false;
   for (const PolicyRow& policy : policies) {
     const base::TimePoint now = clock().now();
     const base::TimePoint born_before = now - std::chrono::seconds{policy.policy.minimum_age_s};
@@ -41,6 +42,8 @@ async::Task<void> Manager::Core::start_batches() {
     const bool forced = force != forces_.end();
     const base::TimePoint born = forced ? base::TimePoint::max() : born_before;
     CO_TRY(const auto groups, co_await db([&](Catalog& catalog) { return catalog.waiting(policy.id, born); }));
+    any = any || !groups.empty();
+    objects_wait_ = objects_wait_ || any;
     for (const WaitingGroup& group : groups) {
       const bool due = is_batch_due(policy.policy, group, now);
       if (!due && !forced) continue;
@@ -57,6 +60,7 @@ async::Task<void> Manager::Core::start_batches() {
       if (!rows.empty()) start_batch(policy, group, std::move(rows));
     }
   }
+  objects_wait_ = any;
   co_return Result<void>{};
 }
 

@@ -160,7 +160,9 @@ async::Task<void> Manager::Core::expire_pins_job() {
   std::vector<ObjectRow> rows;
   std::vector<RequestRow> ended;
   for (const object::ObjectName& name : names) {
-    CO_TRY(auto row, co_await db([&](Catalog& catalog) { return catalog.find(name); }));
+    auto found = co_await db([&](Catalog& catalog) { return catalog.find(name); });
+    if (!found.has_value()) break;  // the pins stay, and are looked at again
+    std::optional<ObjectRow> row = std::move(*found);
     const auto pin = pins_.find(name);
     if (pin == pins_.end()) continue;
     ended.push_back(pin->second.request);

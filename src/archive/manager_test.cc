@@ -55,7 +55,6 @@ TEST(Archive, ATrickleDoesNotLoadATapeForEachObject) {
   rig.start();
   rig.set_policy();
   for (int i = 0; i < 20; ++i) rig.put("k" + std::to_string(i), rig.bytes(100));
-  EXPECT_EQ(rig.vtl().modelled_seconds() > 0 && rig.why("k0").copies.empty(), rig.why("k0").copies.empty());
   EXPECT_TRUE(rig.why("k0").copies.empty()) << "300 s have not passed";
   EXPECT_NE(rig.why("k0").explanation.find("waits for pool"), std::string::npos);
   rig.pass(400s);
@@ -139,11 +138,13 @@ TEST(Evict, IsRefusedWithTheReason) {
 
 TEST(Recall, ASecondReaderJoinsTheRunningOne) {
   ArchiveRig rig;
+  rig.options().gather = 5s;
   rig.start();
   rig.set_policy();
   rig.put("k", rig.bytes(5000));
   rig.archive_now();
   ASSERT_EQ(rig.evict().evicted, 1U);
+  rig.pass(200s);  // nothing is loaded any more
   const std::string generation = rig.info("k").generation;
   object::RecallRequest request{.name = {"b", "k"}, .generation = generation, .for_reader = true};
   const auto first = rig.run(rig.manager().submit(request));
@@ -279,17 +280,20 @@ TEST(Recall, WaitsForACartridgeThatIsOutAndTakesTheOtherCopyWhenThereIsOne) {
   rig.pass(60s);
   EXPECT_NE(rig.why("k").explanation.find("not in the library"), std::string::npos) << rig.why("k").explanation;
   ASSERT_TRUE(rig.vtl().put_in(barcode));
+  rig.pass(60s);
   rig.recall_all();
   rig.expect_content();
 }
 
 TEST(Restore, IsPinnedForItsDaysAndThenEvictedAgain) {
   ArchiveRig rig;
+  rig.options().gather = 5s;
   rig.start();
   rig.set_policy();
   rig.put("k", rig.bytes(5000));
   rig.archive_now();
   ASSERT_EQ(rig.evict().evicted, 1U);
+  rig.pass(200s);
   const std::string generation = rig.info("k").generation;
   ASSERT_TRUE(rig.run(rig.manager().submit({.name = {"b", "k"}, .generation = generation, .days = 2})));
   EXPECT_TRUE(rig.run(rig.manager().restore_status({"b", "k"}, generation)).value()->ongoing);
@@ -371,7 +375,7 @@ TEST(Crash, AtAnyStepOfArchivingEvictingAndRecallingLosesNothing) {
     steps = rig.crash().steps - begin;
   }
   ASSERT_GT(steps, 50U);
-  for (std::uint64_t at = 1; at <= steps; at += 3) {
+  for (std::uint64_t at = 1; at <= steps; at += std::max<std::uint64_t>(1, steps / 60)) {
     SCOPED_TRACE("crash at step " + std::to_string(at));
     ArchiveRig rig(2, at);
     rig.start();
