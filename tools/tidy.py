@@ -10,8 +10,8 @@ LINE_MAX = 140
 FUNCTION_LINES_MAX = 80
 FILE_LINES_MAX = 600
 
-# Files that are mostly one table or one page of markup.
-LONG_FILES = {"src/s3/errors.cc", "src/s3/operation.cc", "src/scsi/sense.cc"}
+# Files that are mostly one table.
+LONG_FILES = {"src/s3/errors.cc", "src/s3/request.cc", "src/scsi/sense_table.cc"}
 
 # pattern, what to use instead, folders where it is allowed
 BANNED = [
@@ -19,10 +19,9 @@ BANNED = [
     (r'#include <boost/beast', "http/server.h or http/client.h", ("src/http/",)),
     (r"#include <boost/asio\.hpp>", "the narrow Asio header", ()),
     (r"\bcatch \(\.\.\.\)", "a named exception, or none", ("src/async/", "src/http/")),
-    (r"\bstd::thread\b", "std::jthread in async::BlockingPool", ("src/testing/",)),
-    (r"\bsleep_for\(std::chrono", "async::Timer", ("src/testing/",)),
+    (r"\bstd::thread\b", "async::BlockingPool", ("src/testing/", "src/rdma/ofi/", "bench/")),  # libfabric's progress has threads of its own
+    (r"\bthis_thread::sleep_for\b", "async::Timer", ("src/testing/", "bench/")),
     (r"\b(TODO|FIXME|XXX)\b", "an issue, or the work itself", ()),
-    (r"\busing namespace\b(?! std::(chrono|string)_?literals)(?! std::literals)", "a using declaration", ()),
     (r"\bassert\(false\)", "an Error, or std::unreachable with a reason", ()),
 ]
 
@@ -48,17 +47,18 @@ def long_functions(lines):
 def check(path):
     text = (ROOT / path).read_text(errors="replace")
     lines = text.splitlines()
-    is_test = path.endswith(("_test.cc", "_fuzz.cc")) or path.startswith("src/testing/")
+    name = pathlib.Path(path).name
+    is_test = name.endswith(("_test.cc", "_fuzz.cc")) or name.startswith(("test_", "tiny_")) or path.startswith("src/testing/")
     if len(lines) > FILE_LINES_MAX and not is_test and path not in LONG_FILES:
         yield f"{path}: {len(lines)} lines (at most {FILE_LINES_MAX}): split it by what it does"
-    if not is_test:
+    if not is_test and path not in LONG_FILES:
         for number, count in long_functions(lines):
             yield f"{path}:{number}: a function of {count} lines (at most {FUNCTION_LINES_MAX})"
     for number, line in enumerate(lines, 1):
         if len(line) > LINE_MAX and "http" not in line and 'R"' not in line:
             yield f"{path}:{number}: {len(line)} columns (at most {LINE_MAX})"
         for pattern, instead, allowed in BANNED:
-            if re.search(pattern, line) and not path.startswith(allowed) and not (is_test and "thread" in pattern):
+            if re.search(pattern, line) and not path.startswith(allowed) and not is_test:
                 yield f"{path}:{number}: {pattern!r} is not for here: use {instead}"
 
 
