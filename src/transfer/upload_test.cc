@@ -189,7 +189,7 @@ TEST(HttpSource, ChunkedBodyWhateverThePieces) {
                            "\r\ne20\r\n" + data.substr(16'384) + "\r\n0\r\nx-amz-checksum-crc32:" +
                            base::to_base64(base::digest_of(ChecksumKind::crc32, base::as_bytes(data))) +
                            "\r\n\r\n";
-  for (const std::size_t piece : {1, 3, 7, 100, 8192, 100'000}) {
+  for (const std::size_t piece : std::initializer_list<std::size_t>{1, 3, 7, 100, 8192, 100'000}) {
     testing::FakeExchange exchange(put_head(body.size()), body);
     exchange.piece_bytes = piece;
     HttpSource source(exchange, s3::ChunkedOptions{.form = s3::PayloadForm::streaming_unsigned_trailer,
