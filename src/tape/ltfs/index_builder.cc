@@ -14,7 +14,7 @@ using base::Result;
 namespace {
 
 constexpr std::size_t kLeafBytesMax = 1 << 20;
-constexpr std::size_t kTagBytesMax = 256 << 10;     // the parser looks at an unfinished tag again and again
+constexpr std::size_t kTagBytesMax = 256 << 10;    // the parser looks at an unfinished tag again and again
 constexpr std::size_t kUnknownBytesMax = 1 << 20;  // of one unknown tag
 constexpr std::uint64_t kFileBytesMax = INT64_MAX;
 

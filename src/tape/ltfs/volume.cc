@@ -18,6 +18,15 @@ using base::Scope;
 namespace {
 
 constexpr std::uint64_t kReserveBlocks = 64;
+constexpr std::uint64_t kEntryBytes = 1200;  // of an index, without attributes
+
+/// About what a file adds to the index and to a manifest.
+std::uint64_t growth_of(const File& file) {
+  auto bytes = kEntryBytes;
+  for (const auto& attribute : file.attributes)
+    bytes += 64 + attribute.key.size() + attribute.value.size() * 4 / 3;
+  return bytes;
+}
 
 }  // namespace
 
@@ -51,7 +60,7 @@ Result<void> Volume::State::check_writable() const {
 }
 
 std::uint64_t Volume::State::reserve_bytes() const {
-  return 2 * index_bytes + kReserveBlocks * block_bytes();
+  return 2 * index_bytes + 3 * index_growth_bytes + kReserveBlocks * block_bytes();
 }
 
 base::Error Volume::State::give_up(base::Error error) {
@@ -72,17 +81,21 @@ Task<void> Volume::State::read_end_of_data() {
   CO_TRY_VOID(co_await drive.locate_end_of_data(data_partition));
   CO_TRY_VOID(check_readable());
   append_block = drive.position().block;
-  if (*append_block < kContentBlock) {
-    co_return give_up(
-        fail(Code::data_loss, "the data ends before the volume's label does", Scope::cartridge));
+  if (*append_block < std::max(kContentBlock, data_index_block.value_or(0) + 2)) {
+    co_return give_up(fail(Code::data_loss, "the data ends before the last index does", Scope::cartridge));
   }
+  co_return co_await read_capacity();
+}
+
+Task<void> Volume::State::read_capacity() {
   const auto capacity = co_await drive.capacity(data_partition);
   remaining_bytes = capacity ? capacity->remaining : UINT64_MAX;
-  co_return Result<void>{};
+  co_return check_readable();
 }
 
 Task<void> Volume::State::go_to_append() {
   CO_TRY_VOID(check_writable());
+  CO_TRY_VOID(co_await revoke_coherency());
   if (!append_block) co_return co_await read_end_of_data();
   if (drive.is_at({.partition = data_partition, .block = *append_block})) co_return Result<void>{};
   const auto expected = *append_block;
@@ -143,7 +156,7 @@ Task<Capacity> Volume::capacity() { return state_->drive.capacity(state_->data_p
 
 bool Volume::is_full() const {
   const auto& state = *state_;
-  return state.append_block && (state.drive.early_warning() || state.remaining_bytes < state.reserve_bytes());
+  return state.append_block && (state.full || state.drive.early_warning() || !state.has_room(0));
 }
 
 std::uint64_t Volume::next_number(std::string_view directory) const {
@@ -184,8 +197,10 @@ Task<void> Volume::append(base::ByteView bytes) {
   auto& state = *state_;
   CO_TRY_VOID(state.check_writable());
   if (!state.open) co_return fail(Code::precondition_failed, "no file is open");
-  if (bytes.size() > state.remaining_bytes || state.remaining_bytes - bytes.size() < state.reserve_bytes()) {
+  if (!state.has_room(bytes.size())) CO_TRY_VOID(co_await state.read_capacity());
+  if (!state.has_room(bytes.size())) {
     state.open.reset();
+    state.full = true;
     co_return fail(Code::no_space, "the volume is full", Scope::cartridge, base::Retry::elsewhere);
   }
   CO_TRY_VOID(co_await state.go_to_append());
@@ -234,6 +249,7 @@ Task<StoredFile> Volume::finish_file(std::vector<ExtendedAttribute> attributes) 
   }
   CO_TRY(const auto* added, state.index.add_file(open.spec.path, std::move(file), now));
   state.index_changed = true;
+  state.index_growth_bytes += growth_of(*added);
   state.changes.emplace_back(FileAdded{.path = open.spec.path, .file = *added});
   StoredFile stored{
       .path = open.spec.path, .length = added->length, .extents = added->extents, .uid = added->uid};

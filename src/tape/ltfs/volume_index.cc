@@ -64,25 +64,36 @@ Task<void> Volume::State::write_data_index() {
   index.previous.reset();
   if (data_index_block) index.previous = IndexLocation{label.data_partition, *data_index_block};
   index_partition_stale = true;
-  memory_stale = true;
   CO_TRY_VOID(co_await write_index(label.data_partition));
   append_block = drive.position().block;
   remaining_bytes -= std::min(remaining_bytes, index_bytes);
   data_index_block = index.location.start_block;
   index_changed = data_incomplete = false;
-  bytes_since_index = 0;
+  bytes_since_index = index_growth_bytes = 0;
   co_return Result<void>{};
 }
 
 Task<void> Volume::State::write_index_partition() {
+  CO_TRY_VOID(co_await revoke_coherency());
   CO_TRY_VOID(co_await go_to({.partition = index_partition, .block = index_partition_append}));
   index.creator = creator("unmount");
   index.previous.reset();
   if (data_index_block) index.previous = IndexLocation{label.data_partition, *data_index_block};
-  memory_stale = true;
   CO_TRY_VOID(co_await write_index(label.index_partition));
   index_partition_stale = false;
   co_return Result<void>{};
+}
+
+Task<void> Volume::State::revoke_coherency() {
+  if (memory_stale) co_return Result<void>{};
+  for (const auto partition : {data_partition, index_partition}) {
+    scsi::Attribute nothing{.id = scsi::attribute::volume_coherency, .value = {}};
+    const auto revoked = co_await drive.write_attribute(partition, std::move(nothing));
+    const bool has_none = !revoked && revoked.error().scope == base::Scope::request;
+    if (!revoked && !has_none) co_return revoked.error();
+  }
+  memory_stale = true;
+  co_return check_readable();
 }
 
 Task<void> Volume::State::write_coherency() {

@@ -43,9 +43,11 @@ struct Volume::State {
   bool memory_stale = false;             // the cartridge memory is not coherent
   std::uint64_t index_bytes = 0;         // of the last index's text
   std::uint64_t bytes_since_index = 0;
+  std::uint64_t index_growth_bytes = 0;  // about what the next index has more than the last
 
   std::optional<std::uint64_t> append_block;  // end of data of the data partition, once read from the drive
   std::uint64_t remaining_bytes = 0;          // of the data partition, estimated
+  bool full = false;                          // a file did not fit
   std::optional<OpenFile> open;
   base::Bytes staging;  // one block: the tail of the open file
 
@@ -65,14 +67,21 @@ struct Volume::State {
 
   base::Result<void> check_readable() const;
   base::Result<void> check_writable() const;
-  /// Space that the index, manifests and marks still to come may need.
+  /// Space that the manifest, indexes and marks still to come may need.
   std::uint64_t reserve_bytes() const;
+  bool has_room(std::uint64_t bytes) const {
+    return remaining_bytes >= bytes && remaining_bytes - bytes >= reserve_bytes();
+  }
 
   /// Locates unless the drive stands there, and makes sure that it is still the same cartridge.
   async::Task<void> go_to(Position to);
   /// Stands at the end of data of the data partition, as the drive says it.
   async::Task<void> go_to_append();
   async::Task<void> read_end_of_data();
+  async::Task<void> read_capacity();
+  /// Takes the coherency information away before the first write: a drive changes its counter once per load
+  /// only, so what was coherent could go on looking so.
+  async::Task<void> revoke_coherency();
   struct BlockSpan {  // bytes within one block
     Position position;
     std::size_t skip = 0;

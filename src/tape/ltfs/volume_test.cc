@@ -421,6 +421,48 @@ TEST_F(VolumeTest, ImportGivesTheMembersOfBundles) {
   }
 }
 
+TEST_F(VolumeTest, CoherencyIsRevokedBeforeTheFirstWrite) {
+  format();
+  EXPECT_TRUE(must(rig_.drive().read_attribute(1, scsi::attribute::volume_coherency)));
+  put("/b/a", "a");
+  for (const std::uint32_t partition : {0U, 1U}) {
+    EXPECT_FALSE(must(rig_.drive().read_attribute(partition, scsi::attribute::volume_coherency)));
+  }
+  commit();
+  unmount();
+  EXPECT_TRUE(must(rig_.drive().read_attribute(1, scsi::attribute::volume_coherency)));
+}
+
+TEST_F(VolumeTest, BlocksLargerThanTheLabelSaysAreAnError) {
+  format();
+  put("/b/a", "a");
+  const auto block = volume().index().find_file("/b/a")->extents.front().start_block;
+  const std::string large(2 * kBlock, 'x');
+  must(rig_.drive().locate({1, block}));
+  must(rig_.drive().write_block(base::as_bytes(large)));
+  const auto read = try_get("/b/a");
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, Code::too_large);
+  EXPECT_EQ(read.error().scope, base::Scope::cartridge);
+}
+
+TEST_F(VolumeTest, AVolumeWhoseDataPartitionWasCutShortIsReadToItsIndex) {
+  format();
+  put("/b/a", text(100, 1));
+  commit();
+  must(volume().checkpoint());
+  put("/b/b", text(100, 2));
+  commit();
+  const auto cut = volume().index().find_file("/b/b")->extents.front().start_block;
+  unmount();
+  must(rig_.drive().locate({1, cut}));  // a foreign writer ends the partition here
+  must(rig_.drive().write_filemarks(1, false));
+  mount();
+  EXPECT_TRUE(volume().info().mounted_by_scan);
+  EXPECT_EQ(get("/b/a"), text(100, 1));
+  EXPECT_FALSE(try_get("/b/b"));
+}
+
 TEST_F(VolumeTest, AnUnchangedVolumeIsNotWritten) {
   format();
   put("/b/a", "a");
