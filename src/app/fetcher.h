@@ -17,8 +17,16 @@ class Fetcher {
   virtual std::string plane() const = 0;
 };
 
-/// `rdma`: off, auto, require. unavailable: required, and server and client share no plane.
-async::Task<std::unique_ptr<Fetcher>> make_fetcher(s3client::Client& client, std::string bucket,
-                                                   std::string rdma);
+struct FetcherOptions {
+  std::string bucket;
+  std::string server_host;
+  std::string rdma = "auto";  ///< off, auto, require
+  std::size_t parallel = 1;   ///< most fetches at a time
+};
+
+/// unavailable: RDMA is required, and server and client share no plane. `client` and `rng` outlive the
+/// fetcher.
+async::Task<std::unique_ptr<Fetcher>> make_fetcher(s3client::Client& client, base::Rng& rng,
+                                                   FetcherOptions options);
 
 }  // namespace reelway::app

@@ -223,7 +223,13 @@ ReplyTask handle(Call& call, const s3::CompleteMultipartUpload& operation) {
     co_return reply;
   }
   const auto& result = *join.result();
-  if (!result) co_return complete_fault(call, operation, result.error());
+  if (!result) {
+    // Another completion of the same parts was faster.
+    const bool is_gone = object::is_upload_not_found(result.error());
+    const auto completed = is_gone ? co_await find_completed(call, named) : std::nullopt;
+    if (!completed) co_return complete_fault(call, operation, result.error());
+    co_return call.xml(200, completed_document(call, *completed));
+  }
   co_return call.xml(200, completed_document(call, *result));
 }
 
