@@ -1,10 +1,10 @@
 #include "archive/batch_writer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
-
-#include <fmt/format.h>
 
 #include "archive/join.h"
 #include "archive/tape_place.h"
@@ -20,15 +20,20 @@ using base::Result;
 namespace {
 
 constexpr std::size_t kParcelsAhead = 2;
-constexpr std::uint64_t kOverhead = 16 << 10;  ///< tar headers and table of contents of a member, at most about this
+constexpr std::uint64_t kOverhead =
+    16 << 10;  ///< tar headers and table of contents of a member, at most about this
 constexpr base::Duration kBufferPatience = std::chrono::minutes{5};
 constexpr std::string_view kBundles = "/.reelway/bundles";
 
 }  // namespace
 
-BatchWriter::BatchWriter(SourceEnvironment environment, BatchLimits limits, std::vector<ObjectRow> rows, std::vector<BatchTarget*> targets,
-                         Progress progress)
-    : env_(environment), limits_(limits), rows_(std::move(rows)), targets_(std::move(targets)), progress_(std::move(progress)) {
+BatchWriter::BatchWriter(SourceEnvironment environment, BatchLimits limits, std::vector<ObjectRow> rows,
+                         std::vector<BatchTarget*> targets, Progress progress)
+    : env_(environment),
+      limits_(limits),
+      rows_(std::move(rows)),
+      targets_(std::move(targets)),
+      progress_(std::move(progress)) {
   // One file is open on a volume at a time: bundled objects first, then the others; each in key order.
   std::sort(rows_.begin(), rows_.end(), [&](const ObjectRow& a, const ObjectRow& b) {
     const bool a_bundled = is_bundled(a.identity.size);
@@ -38,7 +43,8 @@ BatchWriter::BatchWriter(SourceEnvironment environment, BatchLimits limits, std:
 }
 
 bool BatchWriter::any_open() const {
-  return std::any_of(targets_.begin(), targets_.end(), [](const BatchTarget* target) { return target->open(); });
+  return std::any_of(targets_.begin(), targets_.end(),
+                     [](const BatchTarget* target) { return target->open(); });
 }
 
 async::Task<void> BatchWriter::each(const std::function<async::Task<void>(BatchTarget&)>& call) {
@@ -79,7 +85,7 @@ async::Task<void> BatchWriter::run() {
 }
 
 async::Task<void> BatchWriter::consume(async::Channel<Parcel>& parcels) {
-  while (any_open()) {
+  while (any_open() && going_on_) {
     auto parcel = co_await parcels.receive();
     if (!parcel.has_value()) break;
     CO_TRY_VOID(co_await take_parcel(*parcel));
@@ -93,7 +99,7 @@ async::Task<void> BatchWriter::consume(async::Channel<Parcel>& parcels) {
 async::Task<void> BatchWriter::take_parcel(Parcel& parcel) {
   for (FailedObject& failed : parcel.failed) failed_.push_back(std::move(failed));
   for (const WholeObject& whole : parcel.wholes) {
-    if (!any_open()) break;
+    if (!any_open() || !going_on_) break;
     CO_TRY_VOID(co_await write_whole(whole));
   }
   if (parcel.part) CO_TRY_VOID(co_await write_part(*parcel.part));
@@ -118,7 +124,9 @@ async::Task<void> BatchWriter::write_part(ObjectPart& part) {
   } else {
     // Straight from the disk's chunk to the drive.
     const base::ByteView bytes = part.bytes;
-    const std::function<async::Task<void>(BatchTarget&)> append = [bytes](BatchTarget& target) { return target.volume->append(bytes); };
+    const std::function<async::Task<void>(BatchTarget&)> append = [bytes](BatchTarget& target) {
+      return target.volume->append(bytes);
+    };
     CO_TRY_VOID(co_await each(append));
     open_written_ += bytes.size();
   }
@@ -126,10 +134,12 @@ async::Task<void> BatchWriter::write_part(ObjectPart& part) {
   co_return Result<void>{};
 }
 
-async::Task<void> BatchWriter::begin_object(std::size_t entry, const object::ObjectInfo& info, const std::string& sha256) {
+async::Task<void> BatchWriter::begin_object(std::size_t entry, const object::ObjectInfo& info,
+                                            const std::string& sha256) {
   const bool bundled = is_bundled(rows_[entry].identity.size);
   const std::uint64_t needed = info.size + kOverhead;
-  if (bundle_ != nullptr && (!bundled || bundle_->size() + needed > limits_.bundle_bytes || !all_have_room(bundle_->size() + needed))) {
+  if (bundle_ != nullptr && (!bundled || bundle_->size() + needed > limits_.bundle_bytes ||
+                             !all_have_room(bundle_->size() + needed))) {
     CO_TRY_VOID(co_await end_bundle());
   }
   if (bundle_ == nullptr) {
@@ -143,14 +153,21 @@ async::Task<void> BatchWriter::begin_object(std::size_t entry, const object::Obj
   open_written_ = 0;
   if (!bundled) co_return Result<void>{};
   std::string head;
-  bundle_->begin_member({.bucket = info.name.bucket, .key = info.name.key, .generation = info.generation, .length = info.size,
-                         .modify_time = info.last_modified, .metadata = object::encode_metadata(info), .sha256 = sha256}, head);
+  bundle_->begin_member({.bucket = info.name.bucket,
+                         .key = info.name.key,
+                         .generation = info.generation,
+                         .length = info.size,
+                         .modify_time = info.last_modified,
+                         .metadata = object::encode_metadata(info),
+                         .sha256 = sha256},
+                        head);
   CO_TRY_VOID(co_await stage(base::as_bytes(head)));
   open_written_ = 0;
   co_return Result<void>{};
 }
 
-async::Task<void> BatchWriter::end_object(std::size_t entry, const object::Identity& identity, const std::string& sha256) {
+async::Task<void> BatchWriter::end_object(std::size_t entry, const object::Identity& identity,
+                                          const std::string& sha256) {
   rows_[entry].metadata = object::encode_metadata(*open_info_);
   rows_[entry].sha256 = sha256;
   done_objects_ += 1;
@@ -164,7 +181,7 @@ async::Task<void> BatchWriter::end_object(std::size_t entry, const object::Ident
     CO_TRY_VOID(co_await end_file(entry, identity, sha256));
   }
   open_info_.reset();
-  progress_(done_objects_, done_bytes_);
+  going_on_ = progress_(done_objects_, done_bytes_);
   co_return Result<void>{};
 }
 
@@ -176,7 +193,8 @@ async::Task<void> BatchWriter::abandon_object(const object::ObjectInfo& info) {
     // The member's promised length is kept, so that any tar still reads what follows it.
     static constexpr std::array<std::byte, 4096> kZeros{};
     while (open_written_ < info.size) {
-      const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(kZeros.size(), info.size - open_written_));
+      const auto count =
+          static_cast<std::size_t>(std::min<std::uint64_t>(kZeros.size(), info.size - open_written_));
       CO_TRY_VOID(co_await stage(base::ByteView(kZeros).first(count)));
     }
     std::string tail;
@@ -187,10 +205,13 @@ async::Task<void> BatchWriter::abandon_object(const object::ObjectInfo& info) {
   co_return Result<void>{};
 }
 
-bool BatchWriter::has_room(const BatchTarget& target, std::uint64_t bytes) { return target.bytes + bytes <= target.room_bytes; }
+bool BatchWriter::has_room(const BatchTarget& target, std::uint64_t bytes) {
+  return target.bytes + bytes <= target.room_bytes;
+}
 
 bool BatchWriter::all_have_room(std::uint64_t bytes) const {
-  return std::all_of(targets_.begin(), targets_.end(), [&](const BatchTarget* target) { return !target->open() || has_room(*target, bytes); });
+  return std::all_of(targets_.begin(), targets_.end(),
+                     [&](const BatchTarget* target) { return !target->open() || has_room(*target, bytes); });
 }
 
 // ---- bundles ----
@@ -234,7 +255,12 @@ void BatchWriter::note_bundle_members(BatchTarget& target, const tape::ltfs::Sto
     const BlockRange blocks = blocks_of(file.extents, block_bytes, member.offset, member.length);
     CommittedCopy copy{.object = rows_[bundled_[i].entry], .copy = {}};
     copy.object.identity = bundled_[i].identity;
-    copy.copy = {.path = file.path, .bundled = true, .offset = member.offset, .length = member.length, .block = blocks.first, .end_block = blocks.end};
+    copy.copy = {.path = file.path,
+                 .bundled = true,
+                 .offset = member.offset,
+                 .length = member.length,
+                 .block = blocks.first,
+                 .end_block = blocks.end};
     target.copies.push_back(std::move(copy));
   }
   target.bundles.push_back({.path = file.path, .members = members});
@@ -257,7 +283,9 @@ async::Task<void> BatchWriter::flush_stage() {
   if (staged_ == 0) co_return Result<void>{};
   const base::ByteView bytes = staging_.bytes().first(staged_);
   staged_ = 0;
-  const std::function<async::Task<void>(BatchTarget&)> append = [bytes](BatchTarget& target) { return target.volume->append(bytes); };
+  const std::function<async::Task<void>(BatchTarget&)> append = [bytes](BatchTarget& target) {
+    return target.volume->append(bytes);
+  };
   co_return co_await each(append);
 }
 
@@ -271,19 +299,25 @@ async::Task<void> BatchWriter::begin_file(const object::ObjectInfo& info) {
     std::string displaced;
     if (const tape::ltfs::File* older = index.find_file(target.open_path)) {
       const auto attributes = tape::ltfs::from_extended_attributes(*older);
-      displaced = displaced_path(index, info.name, attributes.has_value() ? attributes->generation : std::string{});
+      displaced =
+          displaced_path(index, info.name, attributes.has_value() ? attributes->generation : std::string{});
       target.displaced.push_back({.from = target.open_path, .to = displaced});
     }
-    return target.volume->begin_file({.path = target.open_path, .displaced_path = displaced, .modify_time = info.last_modified});
+    return target.volume->begin_file(
+        {.path = target.open_path, .displaced_path = displaced, .modify_time = info.last_modified});
   };
   co_return co_await each(begin);
 }
 
-async::Task<void> BatchWriter::end_file(std::size_t entry, const object::Identity& identity, const std::string& sha256) {
+async::Task<void> BatchWriter::end_file(std::size_t entry, const object::Identity& identity,
+                                        const std::string& sha256) {
   CO_TRY_VOID(co_await flush_stage());
   const object::ObjectInfo& info = *open_info_;
-  const auto attributes = tape::ltfs::to_extended_attributes({.generation = info.generation, .bucket = info.name.bucket, .key = info.name.key,
-                                                              .sha256 = sha256, .metadata = rows_[entry].metadata});
+  const auto attributes = tape::ltfs::to_extended_attributes({.generation = info.generation,
+                                                              .bucket = info.name.bucket,
+                                                              .key = info.name.key,
+                                                              .sha256 = sha256,
+                                                              .metadata = rows_[entry].metadata});
   for (BatchTarget* target : targets_) {
     if (!target->open()) continue;
     auto file = co_await target->volume->finish_file(attributes);
@@ -294,7 +328,12 @@ async::Task<void> BatchWriter::end_file(std::size_t entry, const object::Identit
     const BlockRange blocks = blocks_of(file->extents, target->volume->info().block_bytes, 0, file->length);
     CommittedCopy copy{.object = rows_[entry], .copy = {}};
     copy.object.identity = identity;
-    copy.copy = {.path = file->path, .bundled = false, .offset = 0, .length = file->length, .block = blocks.first, .end_block = blocks.end};
+    copy.copy = {.path = file->path,
+                 .bundled = false,
+                 .offset = 0,
+                 .length = file->length,
+                 .block = blocks.first,
+                 .end_block = blocks.end};
     target->copies.push_back(std::move(copy));
     target->bytes += file->length;
   }
@@ -305,7 +344,8 @@ async::Task<void> BatchWriter::end_file(std::size_t entry, const object::Identit
 
 namespace {
 
-/// Manifest, then the flush that makes it and all before it durable and compares positions. The catalog's commit is the caller's.
+/// Manifest, then the flush that makes it and all before it durable and compares positions. The catalog's
+/// commit is the caller's.
 async::Task<void> settle_target(BatchTarget& target) {
   CO_TRY(target.receipt, co_await target.volume->write_manifest(std::move(target.bundles)));
   CO_TRY_VOID(co_await target.volume->sync());

@@ -1,7 +1,9 @@
 #pragma once
-// Writes one batch of objects to one or more volumes at once (each gets a copy), in the order of rule 2: blocks, batch manifest, synchronising flush,
-// position equal to our own count. What it hands back may then be committed to the catalog, and counts only after that. Small objects go into
-// bundles, the others become files of their own. A volume that fails is left out from then on, one that is full after what it holds; the others go on.
+// Writes one batch of objects to one or more volumes at once (each gets a copy), in the order of rule 2:
+// blocks, batch manifest, synchronising flush, position equal to our own count. What it hands back may then
+// be committed to the catalog, and counts only after that. Small objects go into bundles, the others become
+// files of their own. A volume that fails is left out from then on, one that is full after what it holds; the
+// others go on.
 
 #include <memory>
 #include <string>
@@ -39,12 +41,14 @@ struct BatchTarget {
   bool open() const { return !error && !full; }
 };
 
-/// Tells how far it is; called after each object.
-using Progress = std::function<void(std::size_t objects, std::uint64_t bytes)>;
+/// Told after each object how far it is. False: ends the batch here; what is written counts, the rest waits
+/// on.
+using Progress = std::function<bool(std::size_t objects, std::uint64_t bytes)>;
 
 class BatchWriter {
  public:
-  BatchWriter(SourceEnvironment environment, BatchLimits limits, std::vector<ObjectRow> rows, std::vector<BatchTarget*> targets, Progress progress);
+  BatchWriter(SourceEnvironment environment, BatchLimits limits, std::vector<ObjectRow> rows,
+              std::vector<BatchTarget*> targets, Progress progress);
   /// An error only when nothing could be done at all; failed objects and targets are told apart below.
   async::Task<void> run();
   const std::vector<FailedObject>& failed() const { return failed_; }
@@ -56,8 +60,10 @@ class BatchWriter {
   async::Task<void> take_parcel(Parcel& parcel);
   async::Task<void> write_whole(const WholeObject& whole);
   async::Task<void> write_part(ObjectPart& part);
-  async::Task<void> begin_object(std::size_t entry, const object::ObjectInfo& info, const std::string& sha256);
-  async::Task<void> end_object(std::size_t entry, const object::Identity& identity, const std::string& sha256);
+  async::Task<void> begin_object(std::size_t entry, const object::ObjectInfo& info,
+                                 const std::string& sha256);
+  async::Task<void> end_object(std::size_t entry, const object::Identity& identity,
+                               const std::string& sha256);
   async::Task<void> abandon_object(const object::ObjectInfo& info);
 
   async::Task<void> begin_bundle();
@@ -82,6 +88,7 @@ class BatchWriter {
   std::vector<FailedObject> failed_;
   std::size_t done_objects_ = 0;
   std::uint64_t done_bytes_ = 0;
+  bool going_on_ = true;
 
   base::Chunk staging_;
   std::size_t staged_ = 0;
@@ -90,7 +97,7 @@ class BatchWriter {
     std::size_t entry = 0;
     object::Identity identity;
   };
-  std::vector<BundledEntry> bundled_;    ///< the open bundle's members, in order
+  std::vector<BundledEntry> bundled_;  ///< the open bundle's members, in order
   std::optional<object::ObjectInfo> open_info_;
   std::uint64_t open_written_ = 0;
 };

@@ -1,8 +1,9 @@
 #pragma once
-// What the archive knows: volumes, objects, their copies on tape, policies and recalls. SQLite in WAL mode with synchronous=FULL: when a call has
-// returned, its change is durable, and a process killed in the middle of one has changed nothing. Every call is one transaction and blocks: call it
-// from one thread at a time (the Manager uses a pool of one thread). Lost catalogs are rebuilt from the tapes (import.h).
-// Scope node for errors of the database itself. Text columns are raw bytes; times are nanoseconds since 1970.
+// What the archive knows: volumes, objects, their copies on tape, policies and recalls. SQLite in WAL mode
+// with synchronous=FULL: when a call has returned, its change is durable, and a process killed in the middle
+// of one has changed nothing. Every call is one transaction and blocks: call it from one thread at a time
+// (the Manager uses a pool of one thread). Lost catalogs are rebuilt from the tapes (import.h). Scope node
+// for errors of the database itself. Text columns are raw bytes; times are nanoseconds since 1970.
 
 #include <cstdint>
 #include <filesystem>
@@ -47,22 +48,23 @@ std::string_view to_string(Disk disk);
 struct ObjectRow {
   std::int64_t id = 0;
   object::ObjectName name;
-  object::Identity identity;   ///< of the file, or of the stub when evicted; generation and size are the object's
-  std::string sha256;          ///< hex, from the mover; empty before
-  base::Bytes metadata;        ///< CBOR
+  object::Identity
+      identity;          ///< of the file, or of the stub when evicted; generation and size are the object's
+  std::string sha256;    ///< hex, from the mover; empty before
+  base::Bytes metadata;  ///< CBOR
   Disk disk = Disk::resident;
   std::vector<std::string> missing;  ///< pools that lack a counted copy, in order
   std::int64_t policy = 0;
-  base::TimePoint noted{};     ///< since when it waits; zero: at once
+  base::TimePoint noted{};  ///< since when it waits; zero: at once
 };
 
 struct CopyRow {
   std::int64_t id = 0;
   std::int64_t object = 0;
   std::int64_t volume = 0;
-  std::string path;             ///< of the LTFS file
-  bool bundled = false;         ///< the file is a bundle, of which this is a member
-  std::uint64_t offset = 0;     ///< of the content in the file
+  std::string path;          ///< of the LTFS file
+  bool bundled = false;      ///< the file is a bundle, of which this is a member
+  std::uint64_t offset = 0;  ///< of the content in the file
   std::uint64_t length = 0;
   std::uint64_t block = 0;      ///< on the data partition, of the first byte
   std::uint64_t end_block = 0;  ///< after the last byte's block
@@ -157,19 +159,22 @@ class Catalog {
   base::Result<VolumeRow> put_volume(VolumeRow volume);
   base::Result<std::vector<VolumeCounts>> volume_counts();
 
-  /// What was seen on disk. A known generation keeps its copies (identity is updated, missing recomputed from `pools` when the policy changed);
-  /// other generations of the key become removed.
+  /// What was seen on disk. A known generation keeps its copies (identity is updated, missing recomputed from
+  /// `pools` when the policy changed); other generations of the key become removed.
   base::Result<void> note(const std::vector<ObjectRow>& seen);
-  base::Result<std::optional<ObjectRow>> find(const object::ObjectName& name);  ///< the one row that is not removed
+  base::Result<std::optional<ObjectRow>> find(
+      const object::ObjectName& name);  ///< the one row that is not removed
   base::Result<std::optional<ObjectRow>> find(const object::ObjectName& name, const std::string& generation);
   /// The evicted object of that generation, under whatever key of the bucket.
   base::Result<std::optional<ObjectRow>> find_stub(const std::string& bucket, const std::string& generation);
   base::Result<void> move_object(std::int64_t object, const object::ObjectName& to);
   base::Result<std::vector<ObjectRow>> objects(const std::vector<std::int64_t>& ids);
   /// Not removed ones, in key order.
-  base::Result<std::vector<ObjectRow>> under(const std::string& bucket, const std::string& prefix, const std::string& start_after, std::size_t count_max);
+  base::Result<std::vector<ObjectRow>> under(const std::string& bucket, const std::string& prefix,
+                                             const std::string& start_after, std::size_t count_max);
   /// The same over all buckets, after (bucket, key).
-  base::Result<std::vector<ObjectRow>> all(const std::string& after_bucket, const std::string& after_key, std::size_t count_max);
+  base::Result<std::vector<ObjectRow>> all(const std::string& after_bucket, const std::string& after_key,
+                                           std::size_t count_max);
   base::Result<void> remove(const std::vector<ObjectRow>& objects);  ///< name and generation
   base::Result<std::vector<ObjectRow>> evicting();
   base::Result<void> set_disk(const std::vector<DiskChange>& changes);
@@ -181,17 +186,22 @@ class Catalog {
   /// Their turn comes again at `until` (somebody holds them open, they changed a moment ago).
   base::Result<void> postpone(const std::vector<std::int64_t>& objects, base::TimePoint until);
 
-  /// Rule 2's last step. Copies of objects that were replaced or removed meanwhile are kept as waste of removed rows.
+  /// Rule 2's last step. Copies of objects that were replaced or removed meanwhile are kept as waste of
+  /// removed rows.
   base::Result<void> commit_batch(const BatchCommit& batch);
   base::Result<std::vector<CopyRow>> copies(const std::vector<std::int64_t>& objects);
   base::Result<std::vector<CopyRow>> copies_on(std::int64_t volume);
+  base::Result<std::vector<CopyRow>> copies_of_batch(std::int64_t volume, std::uint64_t batch);
   base::Result<void> set_verified(const std::vector<std::int64_t>& copies);
   /// The copy no longer counts; its pool is missing again, at once.
   base::Result<void> set_damaged(std::int64_t copy);
 
   base::Result<std::vector<RequestRow>> add_requests(std::vector<RequestRow> requests);  ///< fills ids
-  base::Result<void> put_requests(const std::vector<RequestRow>& requests);              ///< state, expiry, explanation
-  base::Result<std::vector<RequestRow>> open_requests();                                 ///< queued or running, oldest first
+  base::Result<void> put_requests(const std::vector<RequestRow>& requests);  ///< state, expiry, explanation
+  /// Both in one commit.
+  base::Result<void> finish_recalls(const std::vector<DiskChange>& changes,
+                                    const std::vector<RequestRow>& requests);
+  base::Result<std::vector<RequestRow>> open_requests();  ///< queued or running, oldest first
   base::Result<std::optional<RequestRow>> last_request(std::int64_t object);
   base::Result<std::vector<RequestRow>> expired_pins(base::TimePoint now, std::size_t count_max);
 
@@ -207,7 +217,8 @@ class Catalog {
   std::unique_ptr<State> state_;
 };
 
-/// The cure when a database must not lie on this file system; nothing when it may. `magic` as statfs(2) gives it.
+/// The cure when a database must not lie on this file system; nothing when it may. `magic` as statfs(2) gives
+/// it.
 std::optional<std::string> refuse_file_system(std::int64_t magic);
 
 }  // namespace reelway::archive

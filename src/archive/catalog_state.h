@@ -1,5 +1,6 @@
 #pragma once
-// Inside of the catalog: the session, its schema, and how rows become statements. Only catalog*.cc include it.
+// Inside of the catalog: the session, its schema, and how rows become statements. Only catalog*.cc include
+// it.
 
 #include <soci/soci.h>
 
@@ -23,7 +24,8 @@ auto guarded(const char* what, F&& work) -> decltype(work()) {
   try {
     return std::forward<F>(work)();
   } catch (const soci::soci_error& error) {
-    return base::fail(base::Code::internal, std::string("catalog: ") + what + ": " + error.what(), base::Scope::node, base::Retry::later);
+    return base::fail(base::Code::internal, std::string("catalog: ") + what + ": " + error.what(),
+                      base::Scope::node, base::Retry::later);
   }
 }
 
@@ -49,8 +51,9 @@ std::vector<std::string> split_pools(const std::string& text);
 std::string prefix_end(std::string prefix);
 
 struct ObjectFields {
-  static constexpr const char* kColumns = "o.id, o.bucket, o.key, o.generation, o.size, o.inode, o.mtime, o.ctime, o.sha256, o.metadata, o.disk, "
-                                          "o.missing, o.policy, o.noted";
+  static constexpr const char* kColumns =
+      "o.id, o.bucket, o.key, o.generation, o.size, o.inode, o.mtime, o.ctime, o.sha256, o.metadata, o.disk, "
+      "o.missing, o.policy, o.noted";
   long long id = 0, size = 0, inode = 0, mtime = 0, ctime = 0, policy = 0, noted = 0;
   std::string bucket, key, generation, sha256, metadata, missing;
   int disk = 0;
@@ -59,8 +62,9 @@ struct ObjectFields {
 };
 
 struct CopyFields {
-  static constexpr const char* kColumns = "c.id, c.object, c.volume, c.path, c.bundled, c.file_offset, c.length, c.block, c.end_block, c.batch, "
-                                          "c.verified, c.damaged";
+  static constexpr const char* kColumns =
+      "c.id, c.object, c.volume, c.path, c.bundled, c.file_offset, c.length, c.block, c.end_block, c.batch, "
+      "c.verified, c.damaged";
   long long id = 0, object = 0, volume = 0, offset = 0, length = 0, block = 0, end_block = 0, batch = 0;
   std::string path;
   int bundled = 0, verified = 0, damaged = 0;
@@ -83,6 +87,9 @@ auto collect(soci::session& sql, const std::string& query, BindUse&& bind_use) {
   while (statement.fetch()) rows.push_back(fields.row());
   return rows;
 }
+
+/// Inside of a transaction.
+void write_disk_changes(soci::session& sql, const std::vector<DiskChange>& changes);
 
 }  // namespace catalog_detail
 }  // namespace reelway::archive

@@ -168,7 +168,8 @@ TEST_F(CatalogTest, TakesWaitingOnesUpToCountAndBytesInKeyOrder) {
   ASSERT_TRUE(catalog_->postpone({taken[0].id}, base::TimePoint{std::chrono::seconds{5000}}));
   request.now = base::TimePoint{std::chrono::seconds{4000}};
   EXPECT_EQ(catalog_->take_waiting(request)->front().name.key, "b");
-  EXPECT_TRUE(catalog_->waiting(policy_, base::TimePoint{std::chrono::seconds{50}})->empty()) << "younger than the policy's age";
+  EXPECT_TRUE(catalog_->waiting(policy_, base::TimePoint{std::chrono::seconds{50}})->empty())
+      << "younger than the policy's age";
 }
 
 TEST_F(CatalogTest, ImportingTwiceAddsNothingAndTheYoungestVersionIsTheObject) {

@@ -1,8 +1,8 @@
 #include "archive/core.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "archive/policy.h"
 #include "async/spawn.h"
@@ -15,16 +15,20 @@ using base::Result;
 
 namespace {
 
-constexpr base::Duration kLook = std::chrono::seconds{1};             ///< the scheduler looks at least so often while something waits,
-constexpr base::Duration kIdleLook = std::chrono::seconds{15};        ///< ... and so often when nothing does
+constexpr base::Duration kLook =
+    std::chrono::seconds{1};  ///< the scheduler looks at least so often while something waits,
+constexpr base::Duration kIdleLook = std::chrono::seconds{15};  ///< ... and so often when nothing does
 constexpr base::Duration kRefreshInventory = std::chrono::seconds{30};
-constexpr std::size_t kNotesMax = 200'000;                            ///< beyond it a scan finds what was forgotten
+constexpr std::size_t kNotesMax = 200'000;  ///< beyond it a scan finds what was forgotten
 constexpr std::size_t kErrorsKept = 20;
 
 }  // namespace
 
 Manager::Core::Core(Environment environment, Options options, std::unique_ptr<Catalog> catalog)
-    : env_(environment), options_(std::move(options)), catalog_(std::move(catalog)), tiered_(*env_.store.tiered()) {
+    : env_(environment),
+      options_(std::move(options)),
+      catalog_(std::move(catalog)),
+      tiered_(*env_.store.tiered()) {
   for (const auto& [pool, barcodes] : options_.pools) {
     for (const std::string& barcode : barcodes) pool_of_[barcode] = pool;
   }
@@ -43,7 +47,8 @@ async::Task<void> Manager::Core::start() {
   CO_TRY(const auto conflicts, co_await tiered_.recover());
   for (const object::Conflict& conflict : conflicts) {
     emit("reelway:Conflict", conflict.name, conflict.generation, conflict.reason);
-    remember_error(fmt::format("conflict at {}/{}: {}", conflict.name.bucket, conflict.name.key, conflict.reason));
+    remember_error(
+        fmt::format("conflict at {}/{}: {}", conflict.name.bucket, conflict.name.key, conflict.reason));
   }
   CO_TRY_VOID(co_await settle_interrupted());
   CO_TRY_VOID(co_await load_requests());
@@ -103,8 +108,13 @@ async::Task<void> Manager::Core::run() {
     const auto looked = co_await look_around();
     if (!looked.has_value()) remember_error(base::to_string(looked.error()));
     base::Duration pause = objects_wait_ || !recalls_.empty() || !forces_.empty() ? kLook : kIdleLook;
-    if (const auto again = start_recalls()) pause = std::min(pause, std::chrono::duration_cast<base::Duration>(std::chrono::duration<double>(*again)));
-    if (!stopping_) co_await wait_until(env_.timer, woken, clock().steady_now() + std::max<base::Duration>(pause, std::chrono::milliseconds{1}));
+    if (const auto again = start_recalls())
+      pause =
+          std::min(pause, std::chrono::duration_cast<base::Duration>(std::chrono::duration<double>(*again)));
+    if (!stopping_)
+      co_await wait_until(
+          env_.timer, woken,
+          clock().steady_now() + std::max<base::Duration>(pause, std::chrono::milliseconds{1}));
   }
   co_return Result<void>{};
 }
@@ -112,10 +122,12 @@ async::Task<void> Manager::Core::run() {
 async::Task<void> Manager::Core::look_around() {
   const base::SteadyPoint now = clock().steady_now();
   CO_TRY_VOID(co_await absorb_notes());
-  if (now >= next_rescan_ && !scanning_ && (options_.rescan > base::Duration::zero() || next_rescan_ != base::SteadyPoint::max())) {
+  if (now >= next_rescan_ && !scanning_ &&
+      (options_.rescan > base::Duration::zero() || next_rescan_ != base::SteadyPoint::max())) {
     scanning_ = true;  // before the job: it may have ended when start_job returns
     if (!start_job("archive scan", rescan_job())) scanning_ = false;
-    next_rescan_ = options_.rescan > base::Duration::zero() ? now + options_.rescan : base::SteadyPoint::max();
+    next_rescan_ =
+        options_.rescan > base::Duration::zero() ? now + options_.rescan : base::SteadyPoint::max();
   }
   if (now >= next_refresh_ && !refreshing_) {
     next_refresh_ = now + kRefreshInventory;
@@ -124,7 +136,8 @@ async::Task<void> Manager::Core::look_around() {
   }
   if (!expiring_) {
     const base::TimePoint today = clock().now();
-    const bool due = std::any_of(pins_.begin(), pins_.end(), [&](const auto& pin) { return pin.second.expiry <= today; });
+    const bool due =
+        std::any_of(pins_.begin(), pins_.end(), [&](const auto& pin) { return pin.second.expiry <= today; });
     expiring_ = due;
     if (due && !start_job("expired recalls", expire_pins_job())) expiring_ = false;
   }
@@ -158,10 +171,15 @@ async::Task<void> Manager::Core::absorb_notes() {
     std::vector<ObjectRow> rows;
     for (; i < notes.size() && notes[i].removed == removed; ++i) {
       object::TierEntry entry{.info = std::move(notes[i].info), .identity = {}};
-      entry.identity = {.generation = entry.info.generation, .inode = 0, .size = entry.info.size, .mtime = entry.info.last_modified, .ctime = {}};
+      entry.identity = {.generation = entry.info.generation,
+                        .inode = 0,
+                        .size = entry.info.size,
+                        .mtime = entry.info.last_modified,
+                        .ctime = {}};
       rows.push_back(row_of(entry));
       const auto recall = recalls_.find(entry.info.name);
-      const bool replaced = recall != recalls_.end() && (removed || recall->second->object.identity.generation != entry.info.generation);
+      const bool replaced = recall != recalls_.end() &&
+                            (removed || recall->second->object.identity.generation != entry.info.generation);
       if (replaced && !recall->second->running) {
         for (const auto& waiter : recall->second->waiters) waiter->wake();
         recall->second->request.state = object::RecallState::failed;
@@ -170,7 +188,8 @@ async::Task<void> Manager::Core::absorb_notes() {
       }
       pins_.erase(entry.info.name);
     }
-    CO_TRY_VOID(co_await db([&rows, removed](Catalog& catalog) { return removed ? catalog.remove(rows) : catalog.note(rows); }));
+    CO_TRY_VOID(co_await db(
+        [&rows, removed](Catalog& catalog) { return removed ? catalog.remove(rows) : catalog.note(rows); }));
   }
   co_return Result<void>{};
 }
@@ -214,9 +233,14 @@ void Manager::Core::remember_error(const std::string& message) {
   if (last_errors_.size() > kErrorsKept) last_errors_.pop_back();
 }
 
-void Manager::Core::emit(std::string type, const object::ObjectName& name, const std::string& generation, std::string detail) {
+void Manager::Core::emit(std::string type, const object::ObjectName& name, const std::string& generation,
+                         std::string detail) {
   if (env_.events == nullptr) return;
-  env_.events->emit({.type = std::move(type), .name = name, .generation = generation, .size = 0, .detail = std::move(detail)});
+  env_.events->emit({.type = std::move(type),
+                     .name = name,
+                     .generation = generation,
+                     .size = 0,
+                     .detail = std::move(detail)});
 }
 
 }  // namespace reelway::archive

@@ -1,7 +1,8 @@
 #pragma once
-// The inside of Manager: one object whose state belongs to env.executor. Its methods are spread over core_*.cc by theme: life and scheduling (core.cc),
-// what is on disk (core_scan.cc), drives (core_drives.cc), archiving (core_archive.cc), recalls (core_recall.cc), evictions (core_evict.cc), import
-// (core_import.cc), what people see (core_view.cc, core_estimate.cc).
+// The inside of Manager: one object whose state belongs to env.executor. Its methods are spread over
+// core_*.cc by theme: life and scheduling (core.cc), what is on disk (core_scan.cc), drives (core_drives.cc),
+// archiving (core_archive.cc), recalls (core_recall.cc), evictions (core_evict.cc), import (core_import.cc),
+// what people see (core_view.cc, core_estimate.cc).
 
 #include <deque>
 #include <functional>
@@ -30,10 +31,10 @@ struct BatchTarget;
 /// A drive and what is in it. Whoever set `busy` owns everything in it until it clears that again.
 struct Station {
   std::size_t number = 0;
-  std::string barcode;                          ///< empty: no cartridge
-  std::unique_ptr<tape::ltfs::Volume> volume;   ///< mounted
+  std::string barcode;                         ///< empty: no cartridge
+  std::unique_ptr<tape::ltfs::Volume> volume;  ///< mounted
   bool busy = false;
-  bool reading = false;                         ///< busy with a recall
+  bool reading = false;  ///< busy with a recall
   base::SteadyPoint idle_since{};
   base::SteadyPoint failed_until{};
   std::uint64_t head_block = 0;
@@ -54,7 +55,7 @@ struct Recall {
   bool cancelled = false;
   base::SteadyPoint asked{};
   base::SteadyPoint not_before{};
-  std::string barcode;          ///< it is read from, when running
+  std::string barcode;  ///< it is read from, when running
   std::vector<std::shared_ptr<async::Waiter>> waiters;
 };
 
@@ -78,9 +79,12 @@ class Manager::Core {
   async::Task<object::RecallStatus> submit(object::RecallRequest request);
   async::Task<object::RecallStatus> status(object::ObjectName name, std::string generation);
   async::Task<void> cancel(std::string id);
-  async::Task<object::RecallStatus> wait(object::ObjectName name, std::string generation, base::Duration patience);
-  async::Task<std::uint64_t> recall(std::string bucket, std::string prefix, std::vector<std::string> keys, std::uint32_t days);
-  async::Task<std::optional<object::RestoreStatus>> restore_status(object::ObjectName name, std::string generation);
+  async::Task<object::RecallStatus> wait(object::ObjectName name, std::string generation,
+                                         base::Duration patience);
+  async::Task<std::uint64_t> recall(std::string bucket, std::string prefix, std::vector<std::string> keys,
+                                    std::uint32_t days);
+  async::Task<std::optional<object::RestoreStatus>> restore_status(object::ObjectName name,
+                                                                   std::string generation);
   async::Task<bool> owns(object::ObjectName name, std::string generation);
 
   // ---- core_evict.cc
@@ -121,7 +125,8 @@ class Manager::Core {
   async::Task<void> absorb_notes();
   bool start_job(const char* name, async::Task<void> task);
   void remember_error(const std::string& message);
-  void emit(std::string type, const object::ObjectName& name, const std::string& generation, std::string detail);
+  void emit(std::string type, const object::ObjectName& name, const std::string& generation,
+            std::string detail);
   std::vector<std::string> pool_names() const;
   /// Runs `work(Catalog&)` on the catalog's pool.
   template <class F>
@@ -130,7 +135,8 @@ class Manager::Core {
   // ---- core_scan.cc
   async::Task<void> scan_all();
   async::Task<void> scan(std::string bucket, std::string prefix);
-  async::Task<void> remove_vanished(const std::string& bucket, const std::vector<object::TierEntry>& page, const std::vector<ObjectRow>& known);
+  async::Task<void> remove_vanished(const std::string& bucket, const std::vector<object::TierEntry>& page,
+                                    const std::vector<ObjectRow>& known);
   async::Task<object::TierEntry> entry_of(object::ObjectName name);  ///< as it is on disk now; not_found
   ObjectRow row_of(const object::TierEntry& entry) const;
   async::Task<void> rescan_job();
@@ -181,7 +187,8 @@ class Manager::Core {
 
   // ---- core_verify.cc
   async::Task<void> verify_copies(Station& station, std::vector<CopyRow> copies);
-  async::Task<void> verify_job(Station& station, std::string barcode, std::vector<CopyRow> copies, std::shared_ptr<async::Waiter> end);
+  async::Task<void> verify_job(Station& station, std::string barcode, std::vector<CopyRow> copies,
+                               std::shared_ptr<async::Waiter> end);
   async::Task<void> mark_damaged(const CopyRow& copy, const base::Error& error);
   async::Task<Station*> claim_station(std::string barcode, std::string state, std::string activity);
 
@@ -196,7 +203,8 @@ class Manager::Core {
   async::Task<void> tour_job(Tour tour);
   async::Task<void> run_tour(Tour& tour);
   async::Task<void> land_all(Tour& tour, async::Channel<TapeParcel>& parcels);
-  async::Task<void> settle_landed(Tour& tour, const TapeParcel& parcel, std::vector<std::optional<base::Result<object::Identity>>>& outcomes);
+  async::Task<void> settle_landed(Tour& tour, const TapeParcel& parcel,
+                                  std::vector<std::optional<base::Result<object::Identity>>>& outcomes);
   async::Task<std::shared_ptr<Recall>> enqueue(ObjectRow row, object::RecallRequest request);
   async::Task<std::uint64_t> enqueue_all(std::vector<ObjectRow> rows, std::uint32_t days);
   async::Task<object::RecallStatus> extend_pin(const ObjectRow& row, const object::RecallRequest& request);
@@ -211,10 +219,12 @@ class Manager::Core {
     std::optional<Disk> disk;
   };
   async::Task<void> finish_recalls(std::vector<Ending> endings);
-  async::Task<void> copy_failed(std::shared_ptr<Recall> recall, const CopyRow& copy, const base::Error& error);
+  async::Task<void> copy_failed(std::shared_ptr<Recall> recall, const CopyRow& copy,
+                                const base::Error& error);
   base::TimePoint pin_until(std::uint32_t days) const;
   async::Task<void> load_requests();
-  planner::Input planner_input(std::vector<std::shared_ptr<Recall>>& recalls, std::vector<std::string>& barcodes) const;
+  planner::Input planner_input(std::vector<std::shared_ptr<Recall>>& recalls,
+                               std::vector<std::string>& barcodes) const;
 
   // ---- core_evict.cc
   async::Task<void> expire_pins_job();
@@ -233,7 +243,8 @@ class Manager::Core {
   async::Task<std::vector<tape::Member>> read_toc(tape::ltfs::Volume& volume, const std::string& path);
   async::Task<void> import_journal(tape::ltfs::Volume& volume, ImportView& view);
   async::Task<void> reconcile(bool make_stubs, ImportView& view);
-  async::Task<void> reconcile_one(const ObjectRow& row, bool make_stubs, std::vector<DiskChange>& changes, ImportView& view);
+  async::Task<void> reconcile_one(const ObjectRow& row, bool make_stubs, std::vector<DiskChange>& changes,
+                                  ImportView& view);
 
   Environment env_;
   Options options_;
@@ -241,17 +252,18 @@ class Manager::Core {
   object::Tiered& tiered_;
 
   std::vector<PolicyRow> policies_;
-  std::map<std::string, std::string> pool_of_;       ///< by barcode
-  std::map<std::string, VolumeRow> volumes_;         ///< by barcode; those that the catalog knows
+  std::map<std::string, std::string> pool_of_;  ///< by barcode
+  std::map<std::string, VolumeRow> volumes_;    ///< by barcode; those that the catalog knows
   std::vector<std::unique_ptr<Station>> stations_;
   std::map<object::ObjectName, std::shared_ptr<Recall>> recalls_;  ///< queued and running
   std::map<object::ObjectName, Pin> pins_;
-  std::set<std::int64_t> in_batch_;                  ///< objects that a running batch has
-  std::map<std::int64_t, int> failures_;             ///< of archiving, by object
+  std::set<std::int64_t> in_batch_;       ///< objects that a running batch has
+  std::map<std::int64_t, int> failures_;  ///< of archiving, by object
   std::vector<std::shared_ptr<Force>> forces_;
   std::vector<std::shared_ptr<async::Waiter>> batch_waiters_;  ///< woken when a batch has ended
   std::deque<std::string> last_errors_;
-  std::set<std::pair<object::ObjectName, std::string>> dead_;   ///< (name, generation) that tape journals bury; while importing
+  std::set<std::pair<object::ObjectName, std::string>>
+      dead_;  ///< (name, generation) that tape journals bury; while importing
 
   std::mutex notes_mutex_;
   std::vector<Note> notes_;

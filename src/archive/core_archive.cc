@@ -1,9 +1,9 @@
-// Archiving: batches by policy, written to one volume of each pool, committed, read back. Repairs take the same way: a damaged copy makes its pool
-// missing again.
-
-#include <algorithm>
+// Archiving: batches by policy, written to one volume of each pool, committed, read back. Repairs take the
+// same way: a damaged copy makes its pool missing again.
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "archive/batch_writer.h"
 #include "archive/core.h"
@@ -16,10 +16,11 @@ using base::Result;
 
 namespace {
 
-constexpr base::Duration kBusyPause = std::chrono::seconds{2};       ///< somebody holds the object open, or it changed a moment ago
-constexpr base::Duration kFailedPause = std::chrono::minutes{15};    ///< the disk cannot read it
-constexpr int kForcedAttempts = 10;                                  ///< of archive_now, for each object
-constexpr std::uint64_t kJournalMax = 10'000;                        ///< deaths per batch
+constexpr base::Duration kBusyPause =
+    std::chrono::seconds{2};  ///< somebody holds the object open, or it changed a moment ago
+constexpr base::Duration kFailedPause = std::chrono::minutes{15};  ///< the disk cannot read it
+constexpr int kForcedAttempts = 10;                                ///< of archive_now, for each object
+constexpr std::uint64_t kJournalMax = 10'000;                      ///< deaths per batch
 
 /// What stays free for manifests, indexes and the flush behind early warning.
 std::uint64_t usable_room(const tape::Capacity& capacity) {
@@ -38,22 +39,31 @@ async::Task<void> Manager::Core::start_batches() {
   for (const PolicyRow& policy : policies) {
     const base::TimePoint now = clock().now();
     const base::TimePoint born_before = now - std::chrono::seconds{policy.policy.minimum_age_s};
-    const auto force = std::find_if(forces_.begin(), forces_.end(), [&](const auto& at) { return at->bucket == policy.policy.bucket; });
+    const auto force = std::find_if(forces_.begin(), forces_.end(),
+                                    [&](const auto& at) { return at->bucket == policy.policy.bucket; });
     const bool forced = force != forces_.end();
     const base::TimePoint born = forced ? base::TimePoint::max() : born_before;
-    CO_TRY(const auto groups, co_await db([&](Catalog& catalog) { return catalog.waiting(policy.id, born); }));
+    CO_TRY(const auto groups,
+           co_await db([&](Catalog& catalog) { return catalog.waiting(policy.id, born); }));
     any = any || !groups.empty();
     objects_wait_ = objects_wait_ || any;
     for (const WaitingGroup& group : groups) {
       const bool due = is_batch_due(policy.policy, group, now);
       if (!due && !forced) continue;
-      TakeRequest request{.policy = policy.id, .missing = group.missing, .bucket = {}, .prefix = {}, .born_before = born, .now = now,
-                          .count_max = static_cast<std::size_t>(policy.policy.batch_count), .bytes_max = policy.policy.batch_bytes};
+      TakeRequest request{.policy = policy.id,
+                          .missing = group.missing,
+                          .bucket = {},
+                          .prefix = {},
+                          .born_before = born,
+                          .now = now,
+                          .count_max = static_cast<std::size_t>(policy.policy.batch_count),
+                          .bytes_max = policy.policy.batch_bytes};
       if (!due) {
         request.bucket = (*force)->bucket;
         request.prefix = (*force)->prefix;
       }
-      const bool idle = std::any_of(stations_.begin(), stations_.end(), [&](const auto& station) { return is_idle(*station); });
+      const bool idle = std::any_of(stations_.begin(), stations_.end(),
+                                    [&](const auto& station) { return is_idle(*station); });
       if (!idle) co_return Result<void>{};
       CO_TRY(auto rows, co_await db([&](Catalog& catalog) { return catalog.take_waiting(request); }));
       std::erase_if(rows, [&](const ObjectRow& row) { return in_batch_.contains(row.id); });
@@ -64,7 +74,8 @@ async::Task<void> Manager::Core::start_batches() {
   co_return Result<void>{};
 }
 
-bool Manager::Core::start_batch(const PolicyRow& policy, const WaitingGroup& group, std::vector<ObjectRow> rows) {
+bool Manager::Core::start_batch(const PolicyRow& policy, const WaitingGroup& group,
+                                std::vector<ObjectRow> rows) {
   BatchJob job{.policy = policy, .missing = group.missing, .rows = std::move(rows), .seats = {}};
   std::set<std::string> chosen;
   for (const std::string& pool : group.pools) {
@@ -72,19 +83,22 @@ bool Manager::Core::start_batch(const PolicyRow& policy, const WaitingGroup& gro
     if (!barcode) {
       const std::string message = fmt::format("pool {} has no volume that can be written", pool);
       const bool known = !last_errors_.empty() && last_errors_.front().ends_with(message);
-      const bool all_busy = std::any_of(stations_.begin(), stations_.end(), [](const auto& station) { return station->busy; });
+      const bool all_busy =
+          std::any_of(stations_.begin(), stations_.end(), [](const auto& station) { return station->busy; });
       if (!known && !all_busy) remember_error(message);
       continue;
     }
     Station* station = station_with(*barcode);
     for (const auto& at : stations_) {
       if (station != nullptr) break;
-      const bool takes_part = std::any_of(job.seats.begin(), job.seats.end(), [&](const auto& seat) { return seat.station == at.get(); });
+      const bool takes_part = std::any_of(job.seats.begin(), job.seats.end(),
+                                          [&](const auto& seat) { return seat.station == at.get(); });
       if (is_idle(*at) && !takes_part && at->barcode.empty()) station = at.get();
     }
     for (const auto& at : stations_) {
       if (station != nullptr) break;
-      const bool takes_part = std::any_of(job.seats.begin(), job.seats.end(), [&](const auto& seat) { return seat.station == at.get(); });
+      const bool takes_part = std::any_of(job.seats.begin(), job.seats.end(),
+                                          [&](const auto& seat) { return seat.station == at.get(); });
       if (is_idle(*at) && !takes_part) station = at.get();
     }
     if (station == nullptr) continue;  // the next batch brings this copy
@@ -138,7 +152,8 @@ async::Task<void> Manager::Core::drop_settled(BatchJob& job) {
   CO_TRY(job.rows, co_await db([&](Catalog& catalog) { return catalog.objects(ids); }));
   std::erase_if(job.rows, [&](const ObjectRow& row) {
     return row.disk != Disk::resident || std::any_of(job.seats.begin(), job.seats.end(), [&](const auto& at) {
-             return std::find(row.missing.begin(), row.missing.end(), pool_of_[at.barcode]) == row.missing.end();
+             return std::find(row.missing.begin(), row.missing.end(), pool_of_[at.barcode]) ==
+                    row.missing.end();
            });
   });
   co_return Result<void>{};
@@ -169,14 +184,14 @@ async::Task<void> Manager::Core::run_batch(BatchJob& job) {
   }
   if (live.empty() || job.rows.empty()) co_return Result<void>{};
 
-  const Progress progress = [&job](std::size_t objects, std::uint64_t bytes) {
-    for (const auto& at : job.seats) {
-      at.station->done = objects;
-      (void)bytes;
-    }
+  const Progress progress = [this, &job](std::size_t objects, std::uint64_t) {
+    for (const auto& at : job.seats) at.station->done = objects;
+    return !stopping_;
   };
-  BatchWriter writer({.tiered = tiered_, .buffers = env_.buffers, .hash_pool = env_.hash_pool},
-                     {.bundle_below_bytes = job.policy.policy.bundle_below_bytes, .bundle_bytes = options_.bundle_bytes}, job.rows, live, progress);
+  BatchWriter writer(
+      {.tiered = tiered_, .buffers = env_.buffers, .hash_pool = env_.hash_pool},
+      {.bundle_below_bytes = job.policy.policy.bundle_below_bytes, .bundle_bytes = options_.bundle_bytes},
+      job.rows, live, progress);
   const Result<void> wrote = co_await writer.run();
   std::vector<async::Task<void>> ends;
   for (std::size_t i = 0; i < job.seats.size(); ++i) {
@@ -189,7 +204,8 @@ async::Task<void> Manager::Core::run_batch(BatchJob& job) {
     if (!result.has_value()) remember_error(base::to_string(result.error()));
   }
   std::vector<std::pair<ObjectRow, base::Error>> failed;
-  for (const FailedObject& object : writer.failed()) failed.emplace_back(writer.row(object.entry), object.error);
+  for (const FailedObject& object : writer.failed())
+    failed.emplace_back(writer.row(object.entry), object.error);
   CO_TRY_VOID(co_await handle_failures(failed));
   co_return wrote;
 }
@@ -201,8 +217,10 @@ async::Task<void> Manager::Core::end_target(BatchJob& job, std::size_t at, Batch
   if (target.full) row.state = VolumeState::full;
   if (target.error) {
     const base::Error error = *target.error;
-    if (error.code == Code::no_space) row.state = VolumeState::full;
-    else if (error.scope == base::Scope::cartridge) row.state = VolumeState::damaged;
+    if (error.code == Code::no_space)
+      row.state = VolumeState::full;
+    else if (error.scope == base::Scope::cartridge)
+      row.state = VolumeState::damaged;
     CO_TRY_VOID(co_await put_volume(std::move(row)));
     note_drive_error(station, error);
     co_return Result<void>{};
@@ -212,7 +230,8 @@ async::Task<void> Manager::Core::end_target(BatchJob& job, std::size_t at, Batch
   row.end_block = std::max(row.end_block, target.receipt.end_block);
   row.bytes += target.bytes;
   station.head_block = row.end_block;
-  const BatchCommit commit{.volume = row, .copies = std::move(target.copies), .displaced = std::move(target.displaced)};
+  const BatchCommit commit{
+      .volume = row, .copies = std::move(target.copies), .displaced = std::move(target.displaced)};
   CO_TRY_VOID(co_await db([&commit](Catalog& catalog) { return catalog.commit_batch(commit); }));
   volumes_[target.barcode] = row;
   env_.meter.count("reelway_archive_copies_total", static_cast<double>(commit.copies.size()));
@@ -227,12 +246,14 @@ async::Task<void> Manager::Core::end_target(BatchJob& job, std::size_t at, Batch
   station.activity = fmt::format("reads {} objects back from {}", commit.copies.size(), target.barcode);
   const std::int64_t id = row.id;
   const std::uint64_t batch = target.receipt.number;
-  CO_TRY(auto copies, co_await db([id](Catalog& catalog) { return catalog.copies_on(id); }));
-  std::erase_if(copies, [&](const CopyRow& copy) { return copy.batch != batch || copy.verified || copy.damaged; });
+  CO_TRY(auto copies,
+         co_await db([id, batch](Catalog& catalog) { return catalog.copies_of_batch(id, batch); }));
+  std::erase_if(copies, [](const CopyRow& copy) { return copy.verified || copy.damaged; });
   co_return co_await verify_copies(station, std::move(copies));
 }
 
-async::Task<void> Manager::Core::handle_failures(const std::vector<std::pair<ObjectRow, base::Error>>& failed) {
+async::Task<void> Manager::Core::handle_failures(
+    const std::vector<std::pair<ObjectRow, base::Error>>& failed) {
   std::vector<std::int64_t> soon;
   std::vector<std::int64_t> later;
   std::vector<ObjectRow> gone;
@@ -240,7 +261,9 @@ async::Task<void> Manager::Core::handle_failures(const std::vector<std::pair<Obj
     ++failures_[row.id];
     const std::string what = fmt::format("{}/{}: {}", row.name.bucket, row.name.key, base::to_string(error));
     switch (error.code) {
-      case Code::not_found: gone.push_back(row); break;
+      case Code::not_found:
+        gone.push_back(row);
+        break;
       case Code::busy:
       case Code::precondition_failed:
         env_.log.write(base::LogLevel::info, "archive", what);
@@ -260,15 +283,18 @@ async::Task<void> Manager::Core::handle_failures(const std::vector<std::pair<Obj
   co_return co_await db([&](Catalog& catalog) { return catalog.remove(gone); });
 }
 
-/// Deaths go onto each volume that has copies of the dead, with its next batch, so that a rebuild from tapes raises nobody.
+/// Deaths go onto each volume that has copies of the dead, with its next batch, so that a rebuild from tapes
+/// raises nobody.
 async::Task<void> Manager::Core::write_journal(Station& station) {
   const VolumeRow row = volumes_[station.barcode];
-  CO_TRY(const auto dead, co_await db([&](Catalog& catalog) { return catalog.unjournalled(row.id, kJournalMax); }));
+  CO_TRY(const auto dead,
+         co_await db([&](Catalog& catalog) { return catalog.unjournalled(row.id, kJournalMax); }));
   if (dead.empty()) co_return Result<void>{};
   const std::string text = encode_journal(dead);
   tape::ltfs::Volume& volume = *station.volume;
   const std::string path = fmt::format("{}/{:08}", kJournalFolder, volume.next_number(kJournalFolder));
-  Result<void> wrote = co_await volume.begin_file({.path = path, .displaced_path = {}, .modify_time = clock().now()});
+  Result<void> wrote =
+      co_await volume.begin_file({.path = path, .displaced_path = {}, .modify_time = clock().now()});
   if (wrote.has_value()) wrote = co_await volume.append(base::as_bytes(text));
   if (wrote.has_value()) {
     auto finished = co_await volume.finish_file({});
@@ -313,7 +339,8 @@ async::Task<void> Manager::Core::work_off(const std::string& bucket, const std::
   int idle_rounds = 0;
   while (!stopping_) {
     CO_TRY(auto waiting, co_await waiting_under(bucket, prefix));
-    std::erase_if(waiting, [&](const ObjectRow& row) { return failures_[row.id] - before[row.id] >= kForcedAttempts; });
+    std::erase_if(
+        waiting, [&](const ObjectRow& row) { return failures_[row.id] - before[row.id] >= kForcedAttempts; });
     if (waiting.empty()) co_return Result<void>{};
     const auto waiter = std::make_shared<async::Waiter>();
     batch_waiters_.push_back(waiter);
@@ -324,22 +351,31 @@ async::Task<void> Manager::Core::work_off(const std::string& bucket, const std::
     // No volume can be written, or no drive works: say so instead of waiting for ever.
     idle_rounds = active || !in_batch_.empty() ? 0 : idle_rounds + 1;
     if (idle_rounds > 30) {
-      co_return base::fail(Code::unavailable, last_errors_.empty() ? "nothing can be archived now" : last_errors_.front(), base::Scope::library,
-                           base::Retry::later);
+      co_return base::fail(Code::unavailable,
+                           last_errors_.empty() ? "nothing can be archived now" : last_errors_.front(),
+                           base::Scope::library, base::Retry::later);
     }
   }
   co_return base::fail(Code::closed, "the archive is stopping");
 }
 
-async::Task<std::vector<ObjectRow>> Manager::Core::waiting_under(const std::string& bucket, const std::string& prefix) {
+async::Task<std::vector<ObjectRow>> Manager::Core::waiting_under(const std::string& bucket,
+                                                                 const std::string& prefix) {
   std::vector<ObjectRow> waiting;
   const std::vector<PolicyRow> policies = policies_;  // it may change while we wait
   for (const PolicyRow& policy : policies) {
     if (policy.policy.bucket != bucket) continue;
-    CO_TRY(const auto groups, co_await db([&](Catalog& catalog) { return catalog.waiting(policy.id, base::TimePoint::max()); }));
+    CO_TRY(const auto groups,
+           co_await db([&](Catalog& catalog) { return catalog.waiting(policy.id, base::TimePoint::max()); }));
     for (const WaitingGroup& group : groups) {
-      TakeRequest request{.policy = policy.id, .missing = group.missing, .bucket = bucket, .prefix = prefix, .born_before = base::TimePoint::max(),
-                          .now = base::TimePoint::max(), .count_max = 100'000, .bytes_max = ~std::uint64_t{0}};
+      TakeRequest request{.policy = policy.id,
+                          .missing = group.missing,
+                          .bucket = bucket,
+                          .prefix = prefix,
+                          .born_before = base::TimePoint::max(),
+                          .now = base::TimePoint::max(),
+                          .count_max = 100'000,
+                          .bytes_max = ~std::uint64_t{0}};
       CO_TRY(const auto rows, co_await db([&](Catalog& catalog) { return catalog.take_waiting(request); }));
       waiting.insert(waiting.end(), rows.begin(), rows.end());
     }

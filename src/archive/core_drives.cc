@@ -1,8 +1,8 @@
 // Drives and what is in them: loading, mounting, formatting, unmounting, and choosing volumes to write.
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "archive/core.h"
 
@@ -12,11 +12,14 @@ using base::Code;
 using base::Result;
 
 namespace {
-constexpr base::Duration kDriveRest = std::chrono::seconds{60};  ///< a drive that failed is left alone so long
+constexpr base::Duration kDriveRest =
+    std::chrono::seconds{60};  ///< a drive that failed is left alone so long
 constexpr std::string_view kBatches = "/.reelway/batches";
 }  // namespace
 
-bool Manager::Core::is_idle(const Station& station) const { return !station.busy && station.failed_until <= clock().steady_now(); }
+bool Manager::Core::is_idle(const Station& station) const {
+  return !station.busy && station.failed_until <= clock().steady_now();
+}
 
 void Manager::Core::take(Station& station, std::string state, std::string activity) {
   station.busy = true;
@@ -37,27 +40,33 @@ void Manager::Core::release(Station& station) {
 }
 
 void Manager::Core::note_drive_error(Station& station, const base::Error& error) {
-  remember_error(fmt::format("drive {}{}{}: {}", station.number, station.barcode.empty() ? "" : " with ", station.barcode, base::to_string(error)));
+  remember_error(fmt::format("drive {}{}{}: {}", station.number, station.barcode.empty() ? "" : " with ",
+                             station.barcode, base::to_string(error)));
   station.volume.reset();
   station.activity = error.detail;
-  if (error.scope == base::Scope::drive || error.scope == base::Scope::library || error.code == Code::unavailable) {
+  if (error.scope == base::Scope::drive || error.scope == base::Scope::library ||
+      error.code == Code::unavailable) {
     station.failed_until = clock().steady_now() + kDriveRest;
   }
 }
 
 bool Manager::Core::is_in_library(const std::string& barcode) const {
   const tape::LibraryView& view = env_.library.view();
-  return std::any_of(view.slots.begin(), view.slots.end(), [&](const auto& slot) { return slot.barcode == barcode; }) ||
-         std::any_of(view.bays.begin(), view.bays.end(), [&](const auto& bay) { return bay.barcode == barcode; });
+  return std::any_of(view.slots.begin(), view.slots.end(),
+                     [&](const auto& slot) { return slot.barcode == barcode; }) ||
+         std::any_of(view.bays.begin(), view.bays.end(),
+                     [&](const auto& bay) { return bay.barcode == barcode; });
 }
 
 Station* Manager::Core::station_with(const std::string& barcode) {
-  const auto at = std::find_if(stations_.begin(), stations_.end(), [&](const auto& station) { return station->barcode == barcode; });
+  const auto at = std::find_if(stations_.begin(), stations_.end(),
+                               [&](const auto& station) { return station->barcode == barcode; });
   return at == stations_.end() ? nullptr : at->get();
 }
 
 const VolumeRow* Manager::Core::volume_by_id(std::int64_t id) const {
-  const auto at = std::find_if(volumes_.begin(), volumes_.end(), [&](const auto& volume) { return volume.second.id == id; });
+  const auto at = std::find_if(volumes_.begin(), volumes_.end(),
+                               [&](const auto& volume) { return volume.second.id == id; });
   return at == volumes_.end() ? nullptr : &at->second;
 }
 
@@ -93,10 +102,14 @@ async::Task<void> Manager::Core::mount_fresh(Station& station, const std::string
   tape::Drive& drive = env_.library.drive(station.number);
   const tape::ltfs::Environment environment{.clock = clock(), .rng = env_.rng, .log = env_.log};
   auto volume = co_await tape::ltfs::Volume::mount(drive, environment, {});
-  const bool blank = !volume.has_value() && volume.error().code == Code::not_found && volume.error().scope == base::Scope::cartridge;
+  const bool blank = !volume.has_value() && volume.error().code == Code::not_found &&
+                     volume.error().scope == base::Scope::cartridge;
   if (blank && for_writing) {
-    tape::ltfs::FormatOptions format{.barcode = barcode, .volume_name = barcode, .media_pool = pool_of_[barcode],
-                                     .block_bytes = options_.tape_block_bytes, .overwrite = false};
+    tape::ltfs::FormatOptions format{.barcode = barcode,
+                                     .volume_name = barcode,
+                                     .media_pool = pool_of_[barcode],
+                                     .block_bytes = options_.tape_block_bytes,
+                                     .overwrite = false};
     volume = co_await tape::ltfs::Volume::format(drive, environment, std::move(format), {});
   }
   if (!volume.has_value()) {
@@ -105,7 +118,9 @@ async::Task<void> Manager::Core::mount_fresh(Station& station, const std::string
       VolumeRow row = volumes_[barcode];
       row.barcode = barcode;
       row.pool = pool_of_[barcode];
-      row.state = volume.error().code == Code::unsupported || volume.error().code == Code::already_exists ? VolumeState::foreign : VolumeState::damaged;
+      row.state = volume.error().code == Code::unsupported || volume.error().code == Code::already_exists
+                      ? VolumeState::foreign
+                      : VolumeState::damaged;
       CO_TRY_VOID(co_await put_volume(std::move(row)));
     }
     co_return volume.error();
@@ -114,7 +129,8 @@ async::Task<void> Manager::Core::mount_fresh(Station& station, const std::string
   co_return co_await trust(station, barcode);
 }
 
-/// A volume is believed only when it is the one that the catalog knows, and what it has and the catalog has not is imported first.
+/// A volume is believed only when it is the one that the catalog knows, and what it has and the catalog has
+/// not is imported first.
 async::Task<void> Manager::Core::trust(Station& station, const std::string& barcode) {
   const tape::ltfs::VolumeInfo info = station.volume->info();
   VolumeRow row = volumes_[barcode];
@@ -123,8 +139,10 @@ async::Task<void> Manager::Core::trust(Station& station, const std::string& barc
     row.state = VolumeState::foreign;
     CO_TRY_VOID(co_await put_volume(row));
     station.volume.reset();
-    co_return base::fail(Code::unsupported, fmt::format("cartridge {} carries volume {}, the catalog knows {}", barcode, info.uuid, row.uuid),
-                         base::Scope::cartridge);
+    co_return base::fail(
+        Code::unsupported,
+        fmt::format("cartridge {} carries volume {}, the catalog knows {}", barcode, info.uuid, row.uuid),
+        base::Scope::cartridge);
   }
   row.uuid = info.uuid;
   row.serial = info.serial;
@@ -138,7 +156,8 @@ async::Task<void> Manager::Core::trust(Station& station, const std::string& barc
   if (!importing_ && station.volume->next_number(kBatches) - 1 > row.batches) {
     ImportView view;
     CO_TRY_VOID(co_await import_volume(station, view));
-    env_.log.write(base::LogLevel::info, "archive", fmt::format("{} was ahead of the catalog: {} copies taken over", barcode, view.copies));
+    env_.log.write(base::LogLevel::info, "archive",
+                   fmt::format("{} was ahead of the catalog: {} copies taken over", barcode, view.copies));
   }
   co_return Result<void>{};
 }
@@ -149,7 +168,8 @@ async::Task<void> Manager::Core::dismount(Station& station) {
   if (station.volume != nullptr) {
     outcome = co_await station.volume->unmount();
     station.volume.reset();
-    if (!outcome.has_value()) remember_error(fmt::format("unmounting {}: {}", station.barcode, base::to_string(outcome.error())));
+    if (!outcome.has_value())
+      remember_error(fmt::format("unmounting {}: {}", station.barcode, base::to_string(outcome.error())));
   }
   if (station.barcode.empty()) co_return Result<void>{};
   ++robot_jobs_;
@@ -187,8 +207,10 @@ async::Task<void> Manager::Core::refresh_job() {
 
 // ---- which volume is written next ----
 
-/// Fills one volume before the next: those in use first (loaded ones before others), then fresh ones in the pool's order.
-std::optional<std::string> Manager::Core::choose_volume(const std::string& pool, const std::set<std::string>& not_these) {
+/// Fills one volume before the next: those in use first (loaded ones before others), then fresh ones in the
+/// pool's order.
+std::optional<std::string> Manager::Core::choose_volume(const std::string& pool,
+                                                        const std::set<std::string>& not_these) {
   const auto listed = options_.pools.find(pool);
   if (listed == options_.pools.end()) return std::nullopt;
   std::optional<std::string> best;

@@ -1,6 +1,7 @@
-// What a recall of a set of objects costs in drive time on LTO-9, four ways. Options::scale says what a byte on these cartridges stands for: on a
-// scale model (a virtual library of small capacity) positions and lengths are multiplied alike, as if the same picture lay on full LTO-9 cartridges.
-// One drive does all of it, one thing after the other, so the sums are drive seconds; overlap between drives does not change them.
+// What a recall of a set of objects costs in drive time on LTO-9, four ways. Options::scale says what a byte
+// on these cartridges stands for: on a scale model (a virtual library of small capacity) positions and
+// lengths are multiplied alike, as if the same picture lay on full LTO-9 cartridges. One drive does all of
+// it, one thing after the other, so the sums are drive seconds; overlap between drives does not change them.
 
 #include <algorithm>
 #include <numeric>
@@ -27,7 +28,9 @@ double change_s(Stand& stand, std::int64_t volume, const planner::Costs& costs) 
   return cost;
 }
 
-planner::Extent extent_of(const CopyRow& copy) { return {copy.block, std::max(copy.end_block, copy.block), copy.length}; }
+planner::Extent extent_of(const CopyRow& copy) {
+  return {copy.block, std::max(copy.end_block, copy.block), copy.length};
+}
 
 /// Each in the order asked, from its first copy.
 double as_asked(const std::vector<std::vector<CopyRow>>& copies, const planner::Costs& costs) {
@@ -59,12 +62,14 @@ double by_position(const std::vector<std::vector<CopyRow>>& copies, const planne
 }
 
 /// The real planner, one drive, until nothing is left. Returns the seconds and how many loads it made.
-std::pair<double, std::size_t> planned(const std::vector<std::vector<CopyRow>>& copies, const planner::Costs& costs) {
+std::pair<double, std::size_t> planned(const std::vector<std::vector<CopyRow>>& copies,
+                                       const planner::Costs& costs) {
   std::map<std::int64_t, std::uint32_t> index;
   std::vector<std::int64_t> volumes;
   for (const auto& places : copies) {
     for (const CopyRow& copy : places) {
-      if (index.emplace(copy.volume, static_cast<std::uint32_t>(volumes.size())).second) volumes.push_back(copy.volume);
+      if (index.emplace(copy.volume, static_cast<std::uint32_t>(volumes.size())).second)
+        volumes.push_back(copy.volume);
     }
   }
   planner::Input input;

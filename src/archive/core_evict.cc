@@ -1,8 +1,9 @@
-// Evictions, by command and when a restored copy's days are over (rule 3: the archive's half; object::Tiered keeps the disk's).
-
-#include <algorithm>
+// Evictions, by command and when a restored copy's days are over (rule 3: the archive's half; object::Tiered
+// keeps the disk's).
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "archive/core.h"
 #include "archive/policy.h"
@@ -24,7 +25,8 @@ struct Manager::Core::EvictTally {
   EvictOutcome outcome;
   void skip(const object::ObjectName& name, const std::string& reason) {
     ++outcome.skipped_count;
-    if (outcome.skipped.size() < kSkippedKept) outcome.skipped.push_back(fmt::format("{}/{}: {}", name.bucket, name.key, reason));
+    if (outcome.skipped.size() < kSkippedKept)
+      outcome.skipped.push_back(fmt::format("{}/{}: {}", name.bucket, name.key, reason));
   }
 };
 
@@ -33,7 +35,8 @@ async::Task<EvictOutcome> Manager::Core::evict(std::string bucket, std::string p
   EvictTally tally;
   std::string after;
   for (bool more = true; more && !stopping_;) {
-    CO_TRY(auto rows, co_await db([&](Catalog& catalog) { return catalog.under(bucket, prefix, after, kPage); }));
+    CO_TRY(auto rows,
+           co_await db([&](Catalog& catalog) { return catalog.under(bucket, prefix, after, kPage); }));
     more = rows.size() == kPage;
     if (!rows.empty()) after = rows.back().name.key;
     const base::TimePoint now = clock().now();
@@ -49,7 +52,8 @@ async::Task<EvictOutcome> Manager::Core::evict(std::string bucket, std::string p
   co_return std::move(tally.outcome);
 }
 
-/// Those that the policy lets go: noted as evicting first, so that a crash in between is found again, then one by one.
+/// Those that the policy lets go: noted as evicting first, so that a crash in between is found again, then
+/// one by one.
 async::Task<void> Manager::Core::evict_rows(std::vector<ObjectRow> rows, EvictTally& tally) {
   std::vector<std::int64_t> ids;
   for (const ObjectRow& row : rows) ids.push_back(row.id);
@@ -58,18 +62,22 @@ async::Task<void> Manager::Core::evict_rows(std::vector<ObjectRow> rows, EvictTa
   for (const CopyRow& copy : copies) by_object[copy.object].push_back(copy);
   std::erase_if(rows, [&](const ObjectRow& row) {
     const PolicyRow* policy = policy_of(policies_, row.name);
-    const Result<void> allowed = policy == nullptr ? Result<void>(base::fail(Code::precondition_failed, "no policy archives it"))
-                                 : in_batch_.contains(row.id) ? Result<void>(base::fail(Code::busy, "it is being archived"))
-                                                              : check_evictable(policy->policy, row, by_object[row.id]);
+    const Result<void> allowed =
+        policy == nullptr ? Result<void>(base::fail(Code::precondition_failed, "no policy archives it"))
+        : in_batch_.contains(row.id) ? Result<void>(base::fail(Code::busy, "it is being archived"))
+                                     : check_evictable(policy->policy, row, by_object[row.id]);
     if (!allowed.has_value()) tally.skip(row.name, allowed.error().detail);
     return !allowed.has_value();
   });
   if (rows.empty()) co_return Result<void>{};
   std::vector<DiskChange> changes;
-  for (const ObjectRow& row : rows) changes.push_back({.object = row.id, .disk = Disk::evicting, .identity = {}});
+  for (const ObjectRow& row : rows)
+    changes.push_back({.object = row.id, .disk = Disk::evicting, .identity = {}});
   CO_TRY_VOID(co_await db([&](Catalog& catalog) { return catalog.set_disk(changes); }));
   std::vector<Result<void>> results(rows.size());
-  const std::function<net::awaitable<void>(std::size_t)> work = [&](std::size_t i) { return evict_one(rows[i], changes[i], results[i]); };
+  const std::function<net::awaitable<void>(std::size_t)> work = [&](std::size_t i) {
+    return evict_one(rows[i], changes[i], results[i]);
+  };
   co_await fan_out(rows.size(), kEvictWidth, work);
   CO_TRY_VOID(co_await db([&](Catalog& catalog) { return catalog.set_disk(changes); }));
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -85,7 +93,8 @@ async::Task<void> Manager::Core::evict_rows(std::vector<ObjectRow> rows, EvictTa
   co_return Result<void>{};
 }
 
-net::awaitable<void> Manager::Core::evict_one(const ObjectRow& row, DiskChange& change, Result<void>& result) {
+net::awaitable<void> Manager::Core::evict_one(const ObjectRow& row, DiskChange& change,
+                                              Result<void>& result) {
   object::Identity archived = row.identity;
   auto evicted = co_await tiered_.evict(row.name, archived);
   if (!evicted.has_value() && evicted.error().code == Code::precondition_failed) {
@@ -109,7 +118,8 @@ net::awaitable<void> Manager::Core::evict_one(const ObjectRow& row, DiskChange& 
 /// The file's identity now, if its bytes still are those that were archived.
 async::Task<object::Identity> Manager::Core::reconfirm(const ObjectRow& row) {
   CO_TRY(auto reader, co_await tiered_.open_for_archive(row.name));
-  if (reader->identity().generation != row.identity.generation || reader->info().size != row.identity.size || row.sha256.empty()) {
+  if (reader->identity().generation != row.identity.generation || reader->info().size != row.identity.size ||
+      row.sha256.empty()) {
     co_return base::fail(Code::precondition_failed, "another content than was archived", base::Scope::object);
   }
   const auto hasher = base::make_hasher(base::ChecksumKind::sha256);
@@ -124,7 +134,8 @@ async::Task<object::Identity> Manager::Core::reconfirm(const ObjectRow& row) {
     };
     CO_TRY_VOID(co_await on_pool(env_.hash_pool, hash));
   }
-  if (base::to_hex(hasher->digest()) != row.sha256) co_return base::fail(Code::precondition_failed, "another content than was archived", base::Scope::object);
+  if (base::to_hex(hasher->digest()) != row.sha256)
+    co_return base::fail(Code::precondition_failed, "another content than was archived", base::Scope::object);
   co_return co_await reader->confirm_unchanged();
 }
 
@@ -138,7 +149,8 @@ async::Task<void> Manager::Core::settle_interrupted() {
     if (entry.has_value() && entry->info.generation == row.identity.generation) {
       const bool stub = entry->info.residency == object::Residency::evicted;
       change.disk = stub ? Disk::evicted : Disk::resident;
-      // A file that was exchanged back keeps its archived identity: evict hashes it again when its ctime has changed.
+      // A file that was exchanged back keeps its archived identity: evict hashes it again when its ctime has
+      // changed.
       if (stub) change.identity = entry->identity;
     } else if (entry.has_value() || object::is_object_not_found(entry.error())) {
       change.disk = Disk::removed;
@@ -172,7 +184,8 @@ async::Task<void> Manager::Core::expire_pins_job() {
   }
   auto evicted = co_await evict_rows(std::move(rows), tally);
   auto noted = co_await db([&](Catalog& catalog) { return catalog.put_requests(ended); });
-  for (const std::string& reason : tally.outcome.skipped) env_.log.write(base::LogLevel::info, "archive", "stays on disk past its days: " + reason);
+  for (const std::string& reason : tally.outcome.skipped)
+    env_.log.write(base::LogLevel::info, "archive", "stays on disk past its days: " + reason);
   expiring_ = false;
   CO_TRY_VOID(evicted);
   co_return noted;

@@ -1,9 +1,9 @@
-// The catalog from the tapes alone: a mounted volume's index has the manifests after it already applied; files carry their object in attributes,
-// bundles their members in manifests or in a table of contents.
-
-#include <algorithm>
+// The catalog from the tapes alone: a mounted volume's index has the manifests after it already applied;
+// files carry their object in attributes, bundles their members in manifests or in a table of contents.
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "archive/core.h"
 #include "archive/tape_place.h"
@@ -18,6 +18,7 @@ using base::Result;
 
 namespace {
 
+constexpr base::Duration kPoll = std::chrono::milliseconds{50};
 constexpr std::size_t kProblemsKept = 100;
 constexpr std::size_t kCommitRows = 5000;
 constexpr std::uint64_t kTocMax = 1ull << 30;
@@ -28,11 +29,13 @@ void problem(ImportView& view, std::string text) {
 }
 
 /// A range of a file of the volume.
-async::Task<base::Bytes> read_range(tape::ltfs::Volume& volume, const tape::ltfs::File& file, base::ByteRange range) {
+async::Task<base::Bytes> read_range(tape::ltfs::Volume& volume, const tape::ltfs::File& file,
+                                    base::ByteRange range) {
   base::Bytes bytes(static_cast<std::size_t>(range.length));
   std::size_t filled = 0;
   while (filled < bytes.size()) {
-    const tape::ltfs::ReadRequest request{.extents = file.extents, .file_length = file.length, .offset = range.offset + filled};
+    const tape::ltfs::ReadRequest request{
+        .extents = file.extents, .file_length = file.length, .offset = range.offset + filled};
     CO_TRY(const std::size_t count, co_await volume.read(request, base::MutableBytes(bytes).subspan(filled)));
     if (count == 0) co_return base::fail(Code::data_loss, "the file ends early on tape", base::Scope::object);
     filled += count;
@@ -53,24 +56,29 @@ ObjectRow row_from_tape(const tape::Member& member) {
 
 }  // namespace
 
-async::Task<std::vector<tape::Member>> Manager::Core::read_toc(tape::ltfs::Volume& volume, const std::string& path) {
+async::Task<std::vector<tape::Member>> Manager::Core::read_toc(tape::ltfs::Volume& volume,
+                                                               const std::string& path) {
   const tape::ltfs::File* file = volume.index().find_file(path);
   if (file == nullptr) co_return base::fail(Code::not_found, path);
   const std::uint64_t tail_bytes = std::min<std::uint64_t>(tape::bundle::kTailBytes, file->length);
   CO_TRY(const auto tail, co_await read_range(volume, *file, {file->length - tail_bytes, tail_bytes}));
   CO_TRY(const auto location, tape::bundle::find_toc(tail, file->length));
-  if (location.length > kTocMax) co_return base::fail(Code::too_large, "a table of contents of more than 1 GiB", base::Scope::object);
+  if (location.length > kTocMax)
+    co_return base::fail(Code::too_large, "a table of contents of more than 1 GiB", base::Scope::object);
   CO_TRY(const auto toc, co_await read_range(volume, *file, {location.offset, location.length}));
   co_return tape::bundle::decode_toc(toc, location);
 }
 
-async::Task<void> Manager::Core::import_bundles(tape::ltfs::Volume& volume, BatchCommit& commit, ImportView& view) {
+async::Task<void> Manager::Core::import_bundles(tape::ltfs::Volume& volume, BatchCommit& commit,
+                                                ImportView& view) {
   CO_TRY(auto found, co_await tape::ltfs::import_scan(volume));
   for (std::string& text : found.problems) problem(view, fmt::format("{}: {}", commit.volume.barcode, text));
   for (const std::string& path : found.undescribed_bundles) {
     auto members = co_await read_toc(volume, path);
-    if (members.has_value()) found.bundles.push_back({.path = path, .members = std::move(*members)});
-    else problem(view, fmt::format("{}{}: {}", commit.volume.barcode, path, base::to_string(members.error())));
+    if (members.has_value())
+      found.bundles.push_back({.path = path, .members = std::move(*members)});
+    else
+      problem(view, fmt::format("{}{}: {}", commit.volume.barcode, path, base::to_string(members.error())));
   }
   const std::uint32_t block_bytes = volume.info().block_bytes;
   for (const tape::ltfs::BundleContents& bundle : found.bundles) {
@@ -78,7 +86,8 @@ async::Task<void> Manager::Core::import_bundles(tape::ltfs::Volume& volume, Batc
     if (file == nullptr) continue;
     for (const tape::Member& member : bundle.members) {
       if (member.offset + member.length > file->length) {
-        problem(view, fmt::format("{}{}: a member lies outside of its bundle", commit.volume.barcode, bundle.path));
+        problem(view,
+                fmt::format("{}{}: a member lies outside of its bundle", commit.volume.barcode, bundle.path));
         continue;
       }
       const BlockRange blocks = blocks_of(file->extents, block_bytes, member.offset, member.length);
@@ -102,12 +111,19 @@ void collect_files(const tape::ltfs::Volume& volume, BatchCommit& commit, Import
   volume.index().for_each_file([&](const std::string& path, const tape::ltfs::File& file) {
     const auto attributes = tape::ltfs::from_extended_attributes(file);
     if (!attributes.has_value()) {
-      if (attributes.error().code != Code::not_found) problem(view, fmt::format("{}{}: {}", commit.volume.barcode, path, base::to_string(attributes.error())));
+      if (attributes.error().code != Code::not_found)
+        problem(view,
+                fmt::format("{}{}: {}", commit.volume.barcode, path, base::to_string(attributes.error())));
       return;
     }
     const BlockRange blocks = blocks_of(file.extents, block_bytes, 0, file.length);
-    CommittedCopy copy{.object = row_from_tape({.bucket = attributes->bucket, .key = attributes->key, .generation = attributes->generation, .offset = 0,
-                                                .length = file.length, .sha256 = attributes->sha256, .metadata = attributes->metadata}),
+    CommittedCopy copy{.object = row_from_tape({.bucket = attributes->bucket,
+                                                .key = attributes->key,
+                                                .generation = attributes->generation,
+                                                .offset = 0,
+                                                .length = file.length,
+                                                .sha256 = attributes->sha256,
+                                                .metadata = attributes->metadata}),
                        .copy = {}};
     copy.copy.path = path;
     copy.copy.length = file.length;
@@ -129,12 +145,16 @@ async::Task<void> Manager::Core::import_volume(Station& station, ImportView& vie
   CO_TRY_VOID(co_await import_journal(volume, view));
   // Older versions first: of two generations of a key the younger is the object.
   std::sort(all.copies.begin(), all.copies.end(), [](const CommittedCopy& a, const CommittedCopy& b) {
-    return std::tie(a.object.identity.generation, a.object.name) < std::tie(b.object.identity.generation, b.object.name);
+    return std::tie(a.object.identity.generation, a.object.name) <
+           std::tie(b.object.identity.generation, b.object.name);
   });
   for (std::size_t from = 0; from < all.copies.size(); from += kCommitRows) {
     const auto begin = all.copies.begin() + static_cast<std::ptrdiff_t>(from);
-    const auto end = all.copies.begin() + static_cast<std::ptrdiff_t>(std::min(from + kCommitRows, all.copies.size()));
-    const BatchCommit part{.volume = row, .copies = {std::make_move_iterator(begin), std::make_move_iterator(end)}, .displaced = {}};
+    const auto end =
+        all.copies.begin() + static_cast<std::ptrdiff_t>(std::min(from + kCommitRows, all.copies.size()));
+    const BatchCommit part{.volume = row,
+                           .copies = {std::make_move_iterator(begin), std::make_move_iterator(end)},
+                           .displaced = {}};
     CO_TRY_VOID(co_await db([&part](Catalog& catalog) { return catalog.commit_batch(part); }));
   }
   view.copies += all.copies.size();
@@ -154,7 +174,8 @@ async::Task<void> Manager::Core::import_journal(tape::ltfs::Volume& volume, Impo
       continue;
     }
     auto bytes = co_await read_range(volume, *file, {0, file->length});
-    auto deaths = bytes.has_value() ? decode_journal(base::as_text(*bytes)) : Result<std::vector<Death>>(bytes.error());
+    auto deaths =
+        bytes.has_value() ? decode_journal(base::as_text(*bytes)) : Result<std::vector<Death>>(bytes.error());
     if (!deaths.has_value()) {
       problem(view, fmt::format("journal {}: {}", name, base::to_string(deaths.error())));
       continue;
@@ -166,10 +187,13 @@ async::Task<void> Manager::Core::import_journal(tape::ltfs::Volume& volume, Impo
 
 async::Task<void> Manager::Core::import_station(Station& station, std::string barcode, ImportView& view) {
   auto mounted = co_await mount(station, barcode, false);
-  const bool blank = !mounted.has_value() && mounted.error().code == Code::not_found && mounted.error().scope == base::Scope::cartridge;
+  const bool blank = !mounted.has_value() && mounted.error().code == Code::not_found &&
+                     mounted.error().scope == base::Scope::cartridge;
   if (!mounted.has_value()) {
-    if (!blank) problem(view, fmt::format("{}: {}", barcode, base::to_string(mounted.error())));
-    else co_return co_await dismount(station);
+    if (!blank)
+      problem(view, fmt::format("{}: {}", barcode, base::to_string(mounted.error())));
+    else
+      co_return co_await dismount(station);
     co_return Result<void>{};
   }
   station.state = "importing";
@@ -178,7 +202,8 @@ async::Task<void> Manager::Core::import_station(Station& station, std::string ba
   co_return co_await dismount(station);
 }
 
-async::Task<void> Manager::Core::import_lane(Station& station, std::vector<std::string>& barcodes, ImportView& view) {
+async::Task<void> Manager::Core::import_lane(Station& station, std::vector<std::string>& barcodes,
+                                             ImportView& view) {
   while (!barcodes.empty() && !stopping_) {
     const std::string barcode = barcodes.front();
     barcodes.erase(barcodes.begin());
@@ -187,7 +212,7 @@ async::Task<void> Manager::Core::import_lane(Station& station, std::vector<std::
       // Loaded in the other drive: its lane is to read it, unless that lane has ended.
       if (holder->busy) {
         barcodes.push_back(barcode);
-        CO_TRY_VOID(co_await env_.timer.sleep_for(std::chrono::milliseconds{50}));
+        CO_TRY_VOID(co_await env_.timer.sleep_for(kPoll));
         continue;
       }
     }
@@ -199,7 +224,8 @@ async::Task<void> Manager::Core::import_lane(Station& station, std::vector<std::
 }
 
 async::Task<ImportView> Manager::Core::import_volumes(bool make_stubs) {
-  if (importing_) co_return base::fail(Code::busy, "an import is running", base::Scope::library, base::Retry::later);
+  if (importing_)
+    co_return base::fail(Code::busy, "an import is running", base::Scope::library, base::Retry::later);
   importing_ = true;
   ImportView view;
   auto worked = co_await import_all(view);
@@ -215,7 +241,7 @@ async::Task<ImportView> Manager::Core::import_volumes(bool make_stubs) {
 async::Task<void> Manager::Core::import_all(ImportView& view) {
   CO_TRY_VOID(co_await absorb_notes());
   while (std::any_of(stations_.begin(), stations_.end(), [](const auto& station) { return station->busy; })) {
-    CO_TRY_VOID(co_await env_.timer.sleep_for(std::chrono::milliseconds{50}));
+    CO_TRY_VOID(co_await env_.timer.sleep_for(kPoll));
   }
   CO_TRY_VOID(co_await env_.library.refresh());
   std::vector<Station*> taken;
@@ -231,21 +257,25 @@ async::Task<void> Manager::Core::import_all(ImportView& view) {
   }
   std::vector<std::string> barcodes;
   for (const auto& [barcode, pool] : pool_of_) {
-    if (!pool.empty() && is_in_library(barcode)) barcodes.push_back(barcode);
-    else if (!pool.empty() && volumes_.contains(barcode)) problem(view, barcode + " is not in the library");
+    if (!pool.empty() && is_in_library(barcode))
+      barcodes.push_back(barcode);
+    else if (!pool.empty() && volumes_.contains(barcode))
+      problem(view, barcode + " is not in the library");
   }
   std::vector<async::Task<void>> lanes;
   for (Station* station : taken) lanes.push_back(import_lane(*station, barcodes, view));
   const auto ended = co_await join_all(std::move(lanes));
   for (Station* station : taken) release(*station);
-  if (taken.empty()) co_return base::fail(Code::unavailable, "no drive works", base::Scope::library, base::Retry::later);
+  if (taken.empty())
+    co_return base::fail(Code::unavailable, "no drive works", base::Scope::library, base::Retry::later);
   for (const auto& result : ended) CO_TRY_VOID(result);
   co_return Result<void>{};
 }
 
 // ---- the disk's side ----
 
-/// Rows that came from tape alone are `lost` until the disk was asked: what is there as that generation, what has another, what is missing.
+/// Rows that came from tape alone are `lost` until the disk was asked: what is there as that generation, what
+/// has another, what is missing.
 async::Task<void> Manager::Core::reconcile(bool make_stubs, ImportView& view) {
   if (!dead_.empty()) {
     std::vector<ObjectRow> buried;
@@ -274,10 +304,12 @@ async::Task<void> Manager::Core::reconcile(bool make_stubs, ImportView& view) {
   co_return Result<void>{};
 }
 
-async::Task<void> Manager::Core::reconcile_one(const ObjectRow& row, bool make_stubs, std::vector<DiskChange>& changes, ImportView& view) {
+async::Task<void> Manager::Core::reconcile_one(const ObjectRow& row, bool make_stubs,
+                                               std::vector<DiskChange>& changes, ImportView& view) {
   auto entry = co_await entry_of(row.name);
   if (!entry.has_value()) {
-    const bool missing = object::is_object_not_found(entry.error()) || object::is_bucket_not_found(entry.error());
+    const bool missing =
+        object::is_object_not_found(entry.error()) || object::is_bucket_not_found(entry.error());
     if (!missing) co_return entry.error();
     if (!make_stubs) co_return Result<void>{};
     CO_TRY(auto info, object::decode_metadata(row.metadata));
@@ -286,7 +318,8 @@ async::Task<void> Manager::Core::reconcile_one(const ObjectRow& row, bool make_s
     info.generation = row.identity.generation;
     info.residency = object::Residency::evicted;
     if (object::is_bucket_not_found(entry.error())) {
-      auto made = co_await env_.store.create_bucket({.name = row.name.bucket, .created = clock().now(), .owner = info.attributes.owner, .region = {}});
+      auto made = co_await env_.store.create_bucket(
+          {.name = row.name.bucket, .created = clock().now(), .owner = info.attributes.owner, .region = {}});
       if (!made.has_value() && made.error().code != Code::already_exists) co_return made;
     }
     auto stub = co_await tiered_.create_stub(info);
@@ -300,7 +333,8 @@ async::Task<void> Manager::Core::reconcile_one(const ObjectRow& row, bool make_s
   }
   if (entry->info.generation == row.identity.generation) {
     const bool stub = entry->info.residency == object::Residency::evicted;
-    changes.push_back({.object = row.id, .disk = stub ? Disk::evicted : Disk::resident, .identity = entry->identity});
+    changes.push_back(
+        {.object = row.id, .disk = stub ? Disk::evicted : Disk::resident, .identity = entry->identity});
   } else {
     changes.push_back({.object = row.id, .disk = Disk::removed, .identity = {}});
     --view.objects;

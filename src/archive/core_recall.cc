@@ -1,8 +1,8 @@
 // The recall queue: joining, waiting, planning. What a tour does is in core_tour.cc.
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "archive/core.h"
 #include "archive/lto_costs.h"
@@ -31,8 +31,10 @@ async::Task<object::RecallStatus> Manager::Core::submit(object::RecallRequest re
     CO_TRY_VOID(co_await upgrade(*recall, request));
     co_return status_of(*recall);
   }
-  CO_TRY(auto row, co_await db([&](Catalog& catalog) { return catalog.find(request.name, request.generation); }));
-  if (!row || row->disk == Disk::removed) co_return base::fail(Code::not_found, "the catalog has no copy of this generation", base::Scope::object);
+  CO_TRY(auto row,
+         co_await db([&](Catalog& catalog) { return catalog.find(request.name, request.generation); }));
+  if (!row || row->disk == Disk::removed)
+    co_return base::fail(Code::not_found, "the catalog has no copy of this generation", base::Scope::object);
   if (row->disk == Disk::resident) co_return co_await extend_pin(*row, request);
   CO_TRY(const auto recall, co_await enqueue(std::move(*row), request));
   wake();
@@ -42,9 +44,11 @@ async::Task<object::RecallStatus> Manager::Core::submit(object::RecallRequest re
 /// A reader's recall becomes a pinned one when RestoreObject asks too; the longer pin holds.
 async::Task<void> Manager::Core::upgrade(Recall& recall, const object::RecallRequest& request) {
   if (request.for_reader) co_return Result<void>{};
-  const bool changes = recall.request.for_reader || request.days > recall.request.days || request.tier < recall.request.tier;
+  const bool changes =
+      recall.request.for_reader || request.days > recall.request.days || request.tier < recall.request.tier;
   if (!changes) co_return Result<void>{};
-  recall.request.days = recall.request.for_reader ? request.days : std::max(recall.request.days, request.days);
+  recall.request.days =
+      recall.request.for_reader ? request.days : std::max(recall.request.days, request.days);
   recall.request.for_reader = false;
   recall.request.tier = std::min(recall.request.tier, request.tier);
   const std::vector<RequestRow> rows = {recall.request};
@@ -52,8 +56,10 @@ async::Task<void> Manager::Core::upgrade(Recall& recall, const object::RecallReq
 }
 
 /// It is on disk: a restored copy lives on from today.
-async::Task<object::RecallStatus> Manager::Core::extend_pin(const ObjectRow& row, const object::RecallRequest& request) {
-  object::RecallStatus status{.id = {}, .state = RecallState::done, .expiry = {}, .explanation = "the object is on disk"};
+async::Task<object::RecallStatus> Manager::Core::extend_pin(const ObjectRow& row,
+                                                            const object::RecallRequest& request) {
+  object::RecallStatus status{
+      .id = {}, .state = RecallState::done, .expiry = {}, .explanation = "the object is on disk"};
   const auto pin = pins_.find(row.name);
   if (pin == pins_.end() || request.for_reader) co_return status;
   pin->second.expiry = pin_until(request.days);
@@ -68,9 +74,17 @@ async::Task<object::RecallStatus> Manager::Core::extend_pin(const ObjectRow& row
 async::Task<std::shared_ptr<Recall>> Manager::Core::enqueue(ObjectRow row, object::RecallRequest request) {
   CO_TRY(auto copies, co_await db([&](Catalog& catalog) { return catalog.copies({row.id}); }));
   std::erase_if(copies, [](const CopyRow& copy) { return !counts(copy); });
-  if (copies.empty()) co_return base::fail(Code::not_found, "no copy of the object can be read", base::Scope::object);
-  RequestRow queued{.id = 0, .object = row.id, .state = RecallState::queued, .for_reader = request.for_reader, .tier = request.tier,
-                    .days = request.days, .asked = clock().now(), .expiry = {}, .explanation = {}};
+  if (copies.empty())
+    co_return base::fail(Code::not_found, "no copy of the object can be read", base::Scope::object);
+  RequestRow queued{.id = 0,
+                    .object = row.id,
+                    .state = RecallState::queued,
+                    .for_reader = request.for_reader,
+                    .tier = request.tier,
+                    .days = request.days,
+                    .asked = clock().now(),
+                    .expiry = {},
+                    .explanation = {}};
   CO_TRY(auto stored, co_await db([&](Catalog& catalog) { return catalog.add_requests({queued}); }));
   // Somebody else may have asked for it while the database worked.
   const auto other = recalls_.find(row.name);
@@ -88,13 +102,15 @@ async::Task<std::shared_ptr<Recall>> Manager::Core::enqueue(ObjectRow row, objec
   co_return recall;
 }
 
-async::Task<std::uint64_t> Manager::Core::recall(std::string bucket, std::string prefix, std::vector<std::string> keys, std::uint32_t days) {
+async::Task<std::uint64_t> Manager::Core::recall(std::string bucket, std::string prefix,
+                                                 std::vector<std::string> keys, std::uint32_t days) {
   CO_TRY_VOID(co_await absorb_notes());
   std::uint64_t count = 0;
   std::vector<ObjectRow> rows;
   std::string after;
   for (bool more = keys.empty(); more;) {
-    CO_TRY(auto page, co_await db([&](Catalog& catalog) { return catalog.under(bucket, prefix, after, 1000); }));
+    CO_TRY(auto page,
+           co_await db([&](Catalog& catalog) { return catalog.under(bucket, prefix, after, 1000); }));
     more = page.size() == 1000;
     if (!page.empty()) after = page.back().name.key;
     CO_TRY(const std::uint64_t queued, co_await enqueue_all(std::move(page), days));
@@ -116,7 +132,8 @@ async::Task<std::uint64_t> Manager::Core::recall(std::string bucket, std::string
 
 /// Many at once: one commit for the page.
 async::Task<std::uint64_t> Manager::Core::enqueue_all(std::vector<ObjectRow> rows, std::uint32_t days) {
-  std::erase_if(rows, [&](const ObjectRow& row) { return row.disk != Disk::evicted || recalls_.contains(row.name); });
+  std::erase_if(
+      rows, [&](const ObjectRow& row) { return row.disk != Disk::evicted || recalls_.contains(row.name); });
   std::vector<std::int64_t> ids;
   for (const ObjectRow& row : rows) ids.push_back(row.id);
   CO_TRY(const auto copies, co_await db([&](Catalog& catalog) { return catalog.copies(ids); }));
@@ -124,13 +141,21 @@ async::Task<std::uint64_t> Manager::Core::enqueue_all(std::vector<ObjectRow> row
   for (const CopyRow& copy : copies) {
     if (counts(copy)) by_object[copy.object].push_back(copy);
   }
-  std::erase_if(rows, [&](const ObjectRow& row) { return !by_object.contains(row.id) || recalls_.contains(row.name); });
+  std::erase_if(
+      rows, [&](const ObjectRow& row) { return !by_object.contains(row.id) || recalls_.contains(row.name); });
   std::vector<RequestRow> requests;
   std::vector<std::shared_ptr<Recall>> fresh;
   for (ObjectRow& row : rows) {
     auto recall = std::make_shared<Recall>();
-    recall->request = {.id = 0, .object = row.id, .state = RecallState::queued, .for_reader = false, .tier = object::RestoreTier::bulk, .days = days,
-                       .asked = clock().now(), .expiry = {}, .explanation = {}};
+    recall->request = {.id = 0,
+                       .object = row.id,
+                       .state = RecallState::queued,
+                       .for_reader = false,
+                       .tier = object::RestoreTier::bulk,
+                       .days = days,
+                       .asked = clock().now(),
+                       .expiry = {},
+                       .explanation = {}};
     recall->copies = std::move(by_object[row.id]);
     recall->asked = clock().steady_now();
     recall->object = std::move(row);
@@ -142,8 +167,10 @@ async::Task<std::uint64_t> Manager::Core::enqueue_all(std::vector<ObjectRow> row
   auto stored = co_await db([&](Catalog& catalog) { return catalog.add_requests(requests); });
   for (std::size_t i = 0; i < fresh.size(); ++i) {
     fresh[i]->running = false;
-    if (stored.has_value()) fresh[i]->request = (*stored)[i];
-    else recalls_.erase(fresh[i]->object.name);
+    if (stored.has_value())
+      fresh[i]->request = (*stored)[i];
+    else
+      recalls_.erase(fresh[i]->object.name);
   }
   if (!stored.has_value()) co_return stored.error();
   co_return fresh.size();
@@ -156,10 +183,12 @@ async::Task<void> Manager::Core::load_requests() {
     CO_TRY(auto copies, co_await db([&](Catalog& catalog) { return catalog.copies({request.object}); }));
     std::erase_if(copies, [](const CopyRow& copy) { return !counts(copy); });
     request.state = RecallState::queued;
-    const bool alive = !rows.empty() && rows.front().disk == Disk::evicted && !copies.empty() && !recalls_.contains(rows.front().name);
+    const bool alive = !rows.empty() && rows.front().disk == Disk::evicted && !copies.empty() &&
+                       !recalls_.contains(rows.front().name);
     if (!alive) {
       // It landed before the crash, or there is nothing to recall any more.
-      request.state = !rows.empty() && rows.front().disk == Disk::resident ? RecallState::done : RecallState::failed;
+      request.state =
+          !rows.empty() && rows.front().disk == Disk::resident ? RecallState::done : RecallState::failed;
       if (request.state == RecallState::done && !request.for_reader) request.expiry = pin_until(request.days);
       CO_TRY_VOID(co_await db([&](Catalog& catalog) { return catalog.put_requests({request}); }));
       continue;
@@ -171,10 +200,13 @@ async::Task<void> Manager::Core::load_requests() {
     recall->object = std::move(rows.front());
     recalls_[recall->object.name] = recall;
   }
-  CO_TRY(const auto pins, co_await db([](Catalog& catalog) { return catalog.expired_pins(base::TimePoint::max(), 10'000'000); }));
+  CO_TRY(const auto pins, co_await db([](Catalog& catalog) {
+           return catalog.expired_pins(base::TimePoint::max(), 10'000'000);
+         }));
   for (const RequestRow& pin : pins) {
     CO_TRY(const auto rows, co_await db([&](Catalog& catalog) { return catalog.objects({pin.object}); }));
-    if (!rows.empty() && rows.front().disk == Disk::resident) pins_[rows.front().name] = {rows.front().identity.generation, pin.expiry, pin};
+    if (!rows.empty() && rows.front().disk == Disk::resident)
+      pins_[rows.front().name] = {rows.front().identity.generation, pin.expiry, pin};
   }
   co_return Result<void>{};
 }
@@ -182,7 +214,9 @@ async::Task<void> Manager::Core::load_requests() {
 // ---- status ----
 
 object::RecallStatus Manager::Core::status_of(const Recall& recall) const {
-  object::RecallStatus status{.id = std::to_string(recall.request.id), .state = recall.request.state, .expiry = {},
+  object::RecallStatus status{.id = std::to_string(recall.request.id),
+                              .state = recall.request.state,
+                              .expiry = {},
                               .explanation = recall.request.explanation};
   if (recall.request.expiry != base::TimePoint{}) status.expiry = recall.request.expiry;
   if (recall.running) {
@@ -201,48 +235,64 @@ object::RecallStatus Manager::Core::status_of(const Recall& recall) const {
 
 async::Task<object::RecallStatus> Manager::Core::status(object::ObjectName name, std::string generation) {
   const auto open = recalls_.find(name);
-  if (open != recalls_.end() && open->second->object.identity.generation == generation) co_return status_of(*open->second);
+  if (open != recalls_.end() && open->second->object.identity.generation == generation)
+    co_return status_of(*open->second);
   CO_TRY(const auto row, co_await db([&](Catalog& catalog) { return catalog.find(name, generation); }));
   if (!row) co_return object::RecallStatus{};
   CO_TRY(const auto last, co_await db([&](Catalog& catalog) { return catalog.last_request(row->id); }));
   if (!last) co_return object::RecallStatus{};
-  object::RecallStatus status{.id = std::to_string(last->id), .state = last->state, .expiry = {}, .explanation = last->explanation};
+  object::RecallStatus status{
+      .id = std::to_string(last->id), .state = last->state, .expiry = {}, .explanation = last->explanation};
   if (last->expiry != base::TimePoint{}) status.expiry = last->expiry;
   co_return status;
 }
 
-async::Task<object::RecallStatus> Manager::Core::wait(object::ObjectName name, std::string generation, base::Duration patience) {
+async::Task<object::RecallStatus> Manager::Core::wait(object::ObjectName name, std::string generation,
+                                                      base::Duration patience) {
   const auto open = recalls_.find(name);
-  if (open == recalls_.end() || open->second->object.identity.generation != generation) co_return co_await status(name, generation);
+  if (open == recalls_.end() || open->second->object.identity.generation != generation)
+    co_return co_await status(name, generation);
   const auto recall = open->second;
   const auto waiter = std::make_shared<async::Waiter>();
   recall->waiters.push_back(waiter);
   co_await wait_until(env_.timer, waiter, clock().steady_now() + patience);
   std::erase(recall->waiters, waiter);
-  const bool ended = recall->request.state == RecallState::done || recall->request.state == RecallState::failed;
+  const bool ended =
+      recall->request.state == RecallState::done || recall->request.state == RecallState::failed;
   if (ended) co_return status_of(*recall);
-  if (stopping_) co_return base::fail(Code::closed, "the archive is stopping", base::Scope::node, base::Retry::later);
-  co_return base::fail(Code::deadline_exceeded, "the recall goes on", base::Scope::object, base::Retry::later);
+  if (stopping_)
+    co_return base::fail(Code::closed, "the archive is stopping", base::Scope::node, base::Retry::later);
+  co_return base::fail(Code::deadline_exceeded, "the recall goes on", base::Scope::object,
+                       base::Retry::later);
 }
 
 async::Task<void> Manager::Core::cancel(std::string id) {
-  const auto found = std::find_if(recalls_.begin(), recalls_.end(), [&](const auto& at) { return std::to_string(at.second->request.id) == id; });
+  const auto found = std::find_if(recalls_.begin(), recalls_.end(), [&](const auto& at) {
+    return std::to_string(at.second->request.id) == id;
+  });
   if (found == recalls_.end()) co_return base::fail(Code::not_found, "no such recall is queued");
   const auto recall = found->second;
   recall->cancelled = true;
   if (recall->running) co_return Result<void>{};  // it is not begun, or runs to its end
   std::vector<Ending> endings;
-  endings.push_back({.recall = recall, .state = RecallState::failed, .explanation = "cancelled", .identity = {}, .disk = {}});
+  endings.push_back({.recall = recall,
+                     .state = RecallState::failed,
+                     .explanation = "cancelled",
+                     .identity = {},
+                     .disk = {}});
   co_return co_await finish_recalls(std::move(endings));
 }
 
-async::Task<std::optional<object::RestoreStatus>> Manager::Core::restore_status(object::ObjectName name, std::string generation) {
+async::Task<std::optional<object::RestoreStatus>> Manager::Core::restore_status(object::ObjectName name,
+                                                                                std::string generation) {
   const auto open = recalls_.find(name);
-  if (open != recalls_.end() && open->second->object.identity.generation == generation && !open->second->request.for_reader) {
+  if (open != recalls_.end() && open->second->object.identity.generation == generation &&
+      !open->second->request.for_reader) {
     co_return object::RestoreStatus{.ongoing = true, .expiry = {}};
   }
   const auto pin = pins_.find(name);
-  if (pin != pins_.end() && pin->second.generation == generation) co_return object::RestoreStatus{.ongoing = false, .expiry = pin->second.expiry};
+  if (pin != pins_.end() && pin->second.generation == generation)
+    co_return object::RestoreStatus{.ongoing = false, .expiry = pin->second.expiry};
   co_return std::optional<object::RestoreStatus>{};
 }
 
@@ -261,9 +311,12 @@ base::TimePoint Manager::Core::pin_until(std::uint32_t days) const {
 
 // ---- planning ----
 
-planner::Input Manager::Core::planner_input(std::vector<std::shared_ptr<Recall>>& recalls, std::vector<std::string>& barcodes) const {
+planner::Input Manager::Core::planner_input(std::vector<std::shared_ptr<Recall>>& recalls,
+                                            std::vector<std::string>& barcodes) const {
   planner::Input input;
-  input.limits = {.gather_s = seconds(options_.gather), .urgent_age_s = seconds(options_.urgent_age), .keep_loaded_s = seconds(options_.keep_loaded),
+  input.limits = {.gather_s = seconds(options_.gather),
+                  .urgent_age_s = seconds(options_.urgent_age),
+                  .keep_loaded_s = seconds(options_.keep_loaded),
                   .spare_after_s = seconds(options_.spare_after)};
   std::map<std::int64_t, std::uint32_t> index;
   for (const auto& [barcode, row] : volumes_) {
@@ -273,11 +326,17 @@ planner::Input Manager::Core::planner_input(std::vector<std::shared_ptr<Recall>>
   }
   const base::SteadyPoint now = clock().steady_now();
   for (const auto& station : stations_) {
-    planner::Drive drive{.usable = station->failed_until <= now, .busy = station->busy, .reading = station->reading, .volume = {},
-                         .head_block = station->head_block, .idle_s = seconds(now - station->idle_since)};
+    planner::Drive drive{.usable = station->failed_until <= now,
+                         .busy = station->busy,
+                         .reading = station->reading,
+                         .volume = {},
+                         .head_block = station->head_block,
+                         .idle_s = seconds(now - station->idle_since)};
     const auto row = volumes_.find(station->barcode);
-    if (row != volumes_.end()) drive.volume = index[row->second.id];
-    else if (!station->barcode.empty()) drive.volume = std::numeric_limits<std::uint32_t>::max();  // something, but nothing to recall from
+    if (row != volumes_.end())
+      drive.volume = index[row->second.id];
+    else if (!station->barcode.empty())
+      drive.volume = std::numeric_limits<std::uint32_t>::max();  // something, but nothing to recall from
     input.drives.push_back(drive);
   }
   for (const auto& [name, recall] : recalls_) {
@@ -285,7 +344,9 @@ planner::Input Manager::Core::planner_input(std::vector<std::shared_ptr<Recall>>
     planner::Request request{.age_s = seconds(now - recall->asked), .copies = {}};
     for (const CopyRow& copy : recall->copies) {
       const auto volume = index.find(copy.volume);
-      if (volume != index.end()) request.copies.push_back({volume->second, {copy.block, std::max(copy.end_block, copy.block), copy.length}});
+      if (volume != index.end())
+        request.copies.push_back(
+            {volume->second, {copy.block, std::max(copy.end_block, copy.block), copy.length}});
     }
     if (request.copies.size() != recall->copies.size()) continue;
     input.requests.push_back(std::move(request));

@@ -1,8 +1,8 @@
 // What is on disk, compared with what the catalog knows.
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "archive/core.h"
 #include "archive/policy.h"
@@ -18,8 +18,14 @@ constexpr std::size_t kPage = 1000;
 
 ObjectRow Manager::Core::row_of(const object::TierEntry& entry) const {
   const PolicyRow* policy = policy_of(policies_, entry.info.name);
-  ObjectRow row{.id = 0, .name = entry.info.name, .identity = entry.identity, .sha256 = {}, .metadata = object::encode_metadata(entry.info),
-                .disk = entry.info.residency == object::Residency::evicted ? Disk::evicted : Disk::resident, .missing = {}, .policy = 0,
+  ObjectRow row{.id = 0,
+                .name = entry.info.name,
+                .identity = entry.identity,
+                .sha256 = {},
+                .metadata = object::encode_metadata(entry.info),
+                .disk = entry.info.residency == object::Residency::evicted ? Disk::evicted : Disk::resident,
+                .missing = {},
+                .policy = 0,
                 .noted = clock().now()};
   row.identity.generation = entry.info.generation;
   row.identity.size = entry.info.size;
@@ -58,18 +64,23 @@ async::Task<void> Manager::Core::scan(std::string bucket, std::string prefix) {
   for (bool more = true; more && !stopping_;) {
     CO_TRY(const auto page, co_await tiered_.scan(bucket, prefix, after, kPage));
     more = page.size() == kPage;
-    CO_TRY(const auto known, co_await db([&](Catalog& catalog) { return catalog.under(bucket, prefix, after, 4 * kPage); }));
+    CO_TRY(const auto known,
+           co_await db([&](Catalog& catalog) { return catalog.under(bucket, prefix, after, 4 * kPage); }));
     std::vector<ObjectRow> seen;
     for (const object::TierEntry& entry : page) {
-      const auto row = std::find_if(known.begin(), known.end(), [&](const ObjectRow& at) { return at.name == entry.info.name; });
+      auto row = std::lower_bound(
+          known.begin(), known.end(), entry.info.name,
+          [](const ObjectRow& at, const object::ObjectName& name) { return at.name < name; });
+      if (row != known.end() && row->name != entry.info.name) row = known.end();
       if (entry.info.residency == object::Residency::evicted && row == known.end()) {
         CO_TRY_VOID(co_await follow_moved_stub(entry));
         continue;
       }
       ObjectRow fresh = row_of(entry);
       // Nothing new: most of a rescan writes nothing.
-      const bool same = row != known.end() && row->identity.generation == fresh.identity.generation && row->identity.size == fresh.identity.size &&
-                        row->disk == fresh.disk && row->policy == fresh.policy && !fresh.identity.generation.empty();
+      const bool same = row != known.end() && row->identity.generation == fresh.identity.generation &&
+                        row->identity.size == fresh.identity.size && row->disk == fresh.disk &&
+                        row->policy == fresh.policy && !fresh.identity.generation.empty();
       if (!same && !(row != known.end() && row->disk == Disk::evicting)) seen.push_back(std::move(fresh));
     }
     if (!seen.empty()) CO_TRY_VOID(co_await db([&](Catalog& catalog) { return catalog.note(seen); }));
@@ -85,36 +96,46 @@ async::Task<void> Manager::Core::scan(std::string bucket, std::string prefix) {
   co_return Result<void>{};
 }
 
-async::Task<void> Manager::Core::remove_vanished(const std::string& bucket, const std::vector<object::TierEntry>& page,
+async::Task<void> Manager::Core::remove_vanished(const std::string& bucket,
+                                                 const std::vector<object::TierEntry>& page,
                                                  const std::vector<ObjectRow>& known) {
   std::vector<ObjectRow> gone;
   for (const ObjectRow& row : known) {
-    const bool there = std::binary_search(page.begin(), page.end(), row.name.key, [](const auto& a, const auto& b) {
-      if constexpr (std::is_same_v<std::decay_t<decltype(a)>, std::string>) return a < b.info.name.key;
-      else return a.info.name.key < b;
-    });
+    const bool there =
+        std::binary_search(page.begin(), page.end(), row.name.key, [](const auto& a, const auto& b) {
+          if constexpr (std::is_same_v<std::decay_t<decltype(a)>, std::string>)
+            return a < b.info.name.key;
+          else
+            return a.info.name.key < b;
+        });
     if (there || row.disk == Disk::lost || row.disk == Disk::conflict) continue;
     // It may have come while we looked.
     auto head = co_await env_.store.head({.name = row.name, .conditions = {}});
     if (!head.has_value() && object::is_object_not_found(head.error())) gone.push_back(row);
   }
   if (gone.empty()) co_return Result<void>{};
-  env_.log.write(base::LogLevel::info, "archive", fmt::format("{} objects of {} are gone from disk", gone.size(), bucket));
+  env_.log.write(base::LogLevel::info, "archive",
+                 fmt::format("{} objects of {} are gone from disk", gone.size(), bucket));
   co_return co_await db([&](Catalog& catalog) { return catalog.remove(gone); });
 }
 
 async::Task<bool> Manager::Core::follow_moved_stub(const object::TierEntry& entry) {
   // Rule 4: same inode, old name gone, same bucket. Anything else under a foreign key is a conflict.
-  CO_TRY(const auto moved, co_await db([&](Catalog& catalog) { return catalog.find_stub(entry.info.name.bucket, entry.info.generation); }));
-  const bool same_stub = moved && moved->identity.inode == entry.identity.inode && moved->disk == Disk::evicted;
+  CO_TRY(const auto moved, co_await db([&](Catalog& catalog) {
+           return catalog.find_stub(entry.info.name.bucket, entry.info.generation);
+         }));
+  const bool same_stub =
+      moved && moved->identity.inode == entry.identity.inode && moved->disk == Disk::evicted;
   if (same_stub) {
     auto head = co_await env_.store.head({.name = moved->name, .conditions = {}});
     if (!head.has_value() && object::is_object_not_found(head.error())) {
-      CO_TRY_VOID(co_await db([&](Catalog& catalog) { return catalog.move_object(moved->id, entry.info.name); }));
+      CO_TRY_VOID(
+          co_await db([&](Catalog& catalog) { return catalog.move_object(moved->id, entry.info.name); }));
       co_return true;
     }
   }
-  emit("reelway:Conflict", entry.info.name, entry.info.generation, "a stub that stands for no object of this key");
+  emit("reelway:Conflict", entry.info.name, entry.info.generation,
+       "a stub that stands for no object of this key");
   co_return false;
 }
 

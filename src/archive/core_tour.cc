@@ -1,8 +1,9 @@
-// One tour: a cartridge is loaded, its copies are read in the planned order and land on disk, each checked against the recorded checksum.
-
-#include <algorithm>
+// One tour: a cartridge is loaded, its copies are read in the planned order and land on disk, each checked
+// against the recorded checksum.
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "archive/core.h"
 #include "base/checksum.h"
@@ -34,14 +35,17 @@ Result<object::Checksum> expected_checksum(const ObjectRow& row) {
   return base::fail(Code::data_loss, "the catalog has no checksum of the object", base::Scope::object);
 }
 
-bool is_copys_fault(const base::Error& error) { return error.code == Code::checksum_mismatch || error.code == Code::data_loss; }
+bool is_copys_fault(const base::Error& error) {
+  return error.code == Code::checksum_mismatch || error.code == Code::data_loss;
+}
 
 }  // namespace
 
 /// Where slices become files. An object in parts keeps its writer from one parcel to the next.
 class Landing {
  public:
-  Landing(object::Tiered& tiered, std::vector<std::shared_ptr<Recall>> recalls) : tiered_(tiered), recalls_(std::move(recalls)) {}
+  Landing(object::Tiered& tiered, std::vector<std::shared_ptr<Recall>> recalls)
+      : tiered_(tiered), recalls_(std::move(recalls)) {}
 
   /// What came of a slice: nothing yet, a landed file, or an error.
   using Outcome = std::optional<Result<object::Identity>>;
@@ -98,13 +102,19 @@ class Landing {
 
 async::Task<void> Manager::Core::tour_job(Tour tour) {
   auto ran = co_await run_tour(tour);
-  if (!ran.has_value()) remember_error(fmt::format("recall from {}: {}", tour.barcode, base::to_string(ran.error())));
+  if (!ran.has_value())
+    remember_error(fmt::format("recall from {}: {}", tour.barcode, base::to_string(ran.error())));
   // What was not reached goes back into the queue.
   std::vector<Ending> cancelled;
   for (const auto& recall : tour.recalls) {
     const bool open = recall->running && recall->request.state == RecallState::queued;
     recall->running = false;
-    if (open && recall->cancelled) cancelled.push_back({.recall = recall, .state = RecallState::failed, .explanation = "cancelled", .identity = {}, .disk = {}});
+    if (open && recall->cancelled)
+      cancelled.push_back({.recall = recall,
+                           .state = RecallState::failed,
+                           .explanation = "cancelled",
+                           .identity = {},
+                           .disk = {}});
   }
   CO_TRY_VOID(co_await finish_recalls(std::move(cancelled)));
   release(*tour.station);
@@ -117,7 +127,11 @@ async::Task<void> Manager::Core::run_tour(Tour& tour) {
   station.state = "recalling";
   async::Channel<TapeParcel> parcels(kParcelsAhead);
   std::vector<async::Task<void>> both;
-  both.push_back(read_copies({.volume = *station.volume, .buffers = env_.buffers, .copies = tour.copies, .stopping = [this] { return stopping_; }}, parcels));
+  both.push_back(read_copies({.volume = *station.volume,
+                              .buffers = env_.buffers,
+                              .copies = tour.copies,
+                              .stopping = [this] { return stopping_; }},
+                             parcels));
   both.push_back(land_all(tour, parcels));
   const auto results = co_await join_all(std::move(both));
   if (!results[0].has_value()) note_drive_error(station, results[0].error());
@@ -143,7 +157,8 @@ async::Task<void> Manager::Core::land_all(Tour& tour, async::Channel<TapeParcel>
 }
 
 /// One commit for a parcel's objects.
-async::Task<void> Manager::Core::settle_landed(Tour& tour, const TapeParcel& parcel, std::vector<std::optional<Result<object::Identity>>>& outcomes) {
+async::Task<void> Manager::Core::settle_landed(
+    Tour& tour, const TapeParcel& parcel, std::vector<std::optional<Result<object::Identity>>>& outcomes) {
   std::vector<Ending> endings;
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const TapeSlice& slice = parcel.slices[i];
@@ -153,7 +168,11 @@ async::Task<void> Manager::Core::settle_landed(Tour& tour, const TapeParcel& par
     tour.station->done += 1;
     const auto& recall = tour.recalls[slice.entry];
     if (outcomes[i]->has_value()) {
-      endings.push_back({.recall = recall, .state = RecallState::done, .explanation = {}, .identity = **outcomes[i], .disk = Disk::resident});
+      endings.push_back({.recall = recall,
+                         .state = RecallState::done,
+                         .explanation = {},
+                         .identity = **outcomes[i],
+                         .disk = Disk::resident});
       env_.meter.count("reelway_recalls_total");
       continue;
     }
@@ -165,15 +184,23 @@ async::Task<void> Manager::Core::settle_landed(Tour& tour, const TapeParcel& par
       const bool landed = there.has_value() && there->info.residency == object::Residency::resident &&
                           there->info.generation == recall->object.identity.generation;
       if (landed) {  // before a crash that kept the catalog from knowing
-        endings.push_back({.recall = recall, .state = RecallState::done, .explanation = {}, .identity = there->identity, .disk = Disk::resident});
+        endings.push_back({.recall = recall,
+                           .state = RecallState::done,
+                           .explanation = {},
+                           .identity = there->identity,
+                           .disk = Disk::resident});
         continue;
       }
       emit("reelway:Conflict", recall->object.name, recall->object.identity.generation, error.detail);
-      endings.push_back({.recall = recall, .state = RecallState::failed, .explanation = "the key is not the recorded stub any more: " + error.detail,
-                         .identity = {}, .disk = Disk::conflict});
+      endings.push_back({.recall = recall,
+                         .state = RecallState::failed,
+                         .explanation = "the key is not the recorded stub any more: " + error.detail,
+                         .identity = {},
+                         .disk = Disk::conflict});
     } else {
       // The disk's trouble (full, busy): the recall stays queued and is tried again.
-      remember_error(fmt::format("recall of {}/{}: {}", recall->object.name.bucket, recall->object.name.key, base::to_string(error)));
+      remember_error(fmt::format("recall of {}/{}: {}", recall->object.name.bucket, recall->object.name.key,
+                                 base::to_string(error)));
       recall->request.explanation = "tried again soon: " + error.detail;
       recall->not_before = clock().steady_now() + kDiskPause;
     }
@@ -182,14 +209,20 @@ async::Task<void> Manager::Core::settle_landed(Tour& tour, const TapeParcel& par
 }
 
 /// Another copy is read instead; the pool gets a new one from disk once the object has landed.
-async::Task<void> Manager::Core::copy_failed(std::shared_ptr<Recall> recall, const CopyRow& copy, const base::Error& error) {
+async::Task<void> Manager::Core::copy_failed(std::shared_ptr<Recall> recall, const CopyRow& copy,
+                                             const base::Error& error) {
   CO_TRY_VOID(co_await mark_damaged(copy, error));
   std::erase_if(recall->copies, [&](const CopyRow& at) { return at.id == copy.id; });
   recall->running = false;
   if (!recall->copies.empty()) co_return Result<void>{};
-  emit("reelway:DataLoss", recall->object.name, recall->object.identity.generation, "no copy of the object can be read");
+  emit("reelway:DataLoss", recall->object.name, recall->object.identity.generation,
+       "no copy of the object can be read");
   std::vector<Ending> endings;
-  endings.push_back({.recall = recall, .state = RecallState::failed, .explanation = "no copy can be read: " + error.detail, .identity = {}, .disk = Disk::lost});
+  endings.push_back({.recall = recall,
+                     .state = RecallState::failed,
+                     .explanation = "no copy can be read: " + error.detail,
+                     .identity = {},
+                     .disk = Disk::lost});
   co_return co_await finish_recalls(std::move(endings));
 }
 
@@ -203,17 +236,20 @@ async::Task<void> Manager::Core::finish_recalls(std::vector<Ending> endings) {
     request.explanation = ending.explanation;
     if (ending.state == RecallState::done && !request.for_reader) request.expiry = pin_until(request.days);
     requests.push_back(request);
-    if (ending.disk) changes.push_back({.object = ending.recall->object.id, .disk = *ending.disk, .identity = ending.identity});
+    if (ending.disk)
+      changes.push_back(
+          {.object = ending.recall->object.id, .disk = *ending.disk, .identity = ending.identity});
   }
-  CO_TRY_VOID(co_await db([&](Catalog& catalog) { return catalog.set_disk(changes); }));
-  CO_TRY_VOID(co_await db([&](Catalog& catalog) { return catalog.put_requests(requests); }));
+  CO_TRY_VOID(co_await db([&](Catalog& catalog) { return catalog.finish_recalls(changes, requests); }));
   for (const Ending& ending : endings) {
     const auto& recall = ending.recall;
     recall->running = false;
     const auto at = recalls_.find(recall->object.name);
     if (at != recalls_.end() && at->second == recall) recalls_.erase(at);
     if (ending.state == RecallState::done) {
-      if (!recall->request.for_reader) pins_[recall->object.name] = {recall->object.identity.generation, recall->request.expiry, recall->request};
+      if (!recall->request.for_reader)
+        pins_[recall->object.name] = {recall->object.identity.generation, recall->request.expiry,
+                                      recall->request};
       emit("s3:ObjectRestore:Completed", recall->object.name, recall->object.identity.generation, {});
     }
     for (const auto& waiter : recall->waiters) waiter->wake();

@@ -1,8 +1,8 @@
 // Reading copies back and comparing them with the checksums that the catalog has.
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "archive/core.h"
 #include "base/checksum.h"
@@ -14,6 +14,7 @@ using base::Result;
 
 namespace {
 
+constexpr base::Duration kPoll = std::chrono::milliseconds{200};  ///< for a drive
 constexpr std::size_t kParcelsAhead = 2;
 
 struct Verification {
@@ -36,13 +37,17 @@ Result<void> check_slice(Verification& state, const TapeSlice& slice) {
   if (!state.hasher) return {};
   state.hasher->update(slice.bytes);
   if (!slice.last) return {};
-  if (base::to_hex(state.hasher->digest()) == state.sha256[copy.object]) state.good.push_back(copy.id);
-  else state.bad.emplace_back(copy, base::fail(Code::checksum_mismatch, "the copy does not have its SHA-256", base::Scope::object, base::Retry::elsewhere));
+  if (base::to_hex(state.hasher->digest()) == state.sha256[copy.object])
+    state.good.push_back(copy.id);
+  else
+    state.bad.emplace_back(copy, base::fail(Code::checksum_mismatch, "the copy does not have its SHA-256",
+                                            base::Scope::object, base::Retry::elsewhere));
   state.hasher.reset();
   return {};
 }
 
-async::Task<void> check_all(Verification& state, async::Channel<TapeParcel>& parcels, async::BlockingPool* pool, Station& station) {
+async::Task<void> check_all(Verification& state, async::Channel<TapeParcel>& parcels,
+                            async::BlockingPool* pool, Station& station) {
   for (;;) {
     auto parcel = co_await parcels.receive();
     if (!parcel.has_value()) co_return Result<void>{};
@@ -78,7 +83,11 @@ async::Task<void> Manager::Core::verify_copies(Station& station, std::vector<Cop
   for (const ObjectRow& object : objects) state.sha256[object.id] = object.sha256;
   async::Channel<TapeParcel> parcels(kParcelsAhead);
   std::vector<async::Task<void>> both;
-  both.push_back(read_copies({.volume = *station.volume, .buffers = env_.buffers, .copies = state.copies, .stopping = [this] { return stopping_; }}, parcels));
+  both.push_back(read_copies({.volume = *station.volume,
+                              .buffers = env_.buffers,
+                              .copies = state.copies,
+                              .stopping = [this] { return stopping_; }},
+                             parcels));
   both.push_back(check_all(state, parcels, env_.hash_pool, station));
   const auto results = co_await join_all(std::move(both));
   CO_TRY_VOID(co_await db([&](Catalog& catalog) { return catalog.set_verified(state.good); }));
@@ -89,14 +98,16 @@ async::Task<void> Manager::Core::verify_copies(Station& station, std::vector<Cop
 
 async::Task<void> Manager::Core::mark_damaged(const CopyRow& copy, const base::Error& error) {
   const VolumeRow* volume = volume_by_id(copy.volume);
-  remember_error(fmt::format("damaged copy on {}, block {}: {}", volume == nullptr ? "?" : volume->barcode, copy.block, base::to_string(error)));
+  remember_error(fmt::format("damaged copy on {}, block {}: {}", volume == nullptr ? "?" : volume->barcode,
+                             copy.block, base::to_string(error)));
   env_.meter.count("reelway_archive_damaged_copies_total");
   co_return co_await db([&](Catalog& catalog) { return catalog.set_damaged(copy.id); });
 }
 
 // ---- the command ----
 
-async::Task<void> Manager::Core::verify_job(Station& station, std::string barcode, std::vector<CopyRow> copies, std::shared_ptr<async::Waiter> end) {
+async::Task<void> Manager::Core::verify_job(Station& station, std::string barcode,
+                                            std::vector<CopyRow> copies, std::shared_ptr<async::Waiter> end) {
   auto mounted = co_await mount(station, barcode, false);
   if (mounted.has_value()) {
     station.state = "verifying";
@@ -113,7 +124,8 @@ async::Task<StatusView> Manager::Core::verify(std::string bucket, std::string pr
   std::map<std::int64_t, std::vector<CopyRow>> by_volume;
   std::string after;
   for (bool more = true; more;) {
-    CO_TRY(const auto rows, co_await db([&](Catalog& catalog) { return catalog.under(bucket, prefix, after, 1000); }));
+    CO_TRY(const auto rows,
+           co_await db([&](Catalog& catalog) { return catalog.under(bucket, prefix, after, 1000); }));
     more = rows.size() == 1000;
     std::vector<std::int64_t> ids;
     for (const ObjectRow& row : rows) ids.push_back(row.id);
@@ -126,7 +138,9 @@ async::Task<StatusView> Manager::Core::verify(std::string bucket, std::string pr
   for (auto& [volume, copies] : by_volume) {
     const VolumeRow* row = volume_by_id(volume);
     if (row == nullptr) continue;
-    CO_TRY(Station* const station, co_await claim_station(row->barcode, "verifying", fmt::format("verifies {} copies on {}", copies.size(), row->barcode)));
+    CO_TRY(Station* const station,
+           co_await claim_station(row->barcode, "verifying",
+                                  fmt::format("verifies {} copies on {}", copies.size(), row->barcode)));
     const auto end = std::make_shared<async::Waiter>();
     if (!start_job("verification", verify_job(*station, row->barcode, std::move(copies), end))) {
       release(*station);
@@ -139,7 +153,8 @@ async::Task<StatusView> Manager::Core::verify(std::string bucket, std::string pr
 }
 
 /// Waits for the drive that has the cartridge, or for an idle one. The caller releases it.
-async::Task<Station*> Manager::Core::claim_station(std::string barcode, std::string state, std::string activity) {
+async::Task<Station*> Manager::Core::claim_station(std::string barcode, std::string state,
+                                                   std::string activity) {
   while (!stopping_) {
     Station* found = station_with(barcode);
     if (found == nullptr) {
@@ -152,7 +167,7 @@ async::Task<Station*> Manager::Core::claim_station(std::string barcode, std::str
       take(*found, std::move(state), std::move(activity));
       co_return found;
     }
-    CO_TRY_VOID(co_await env_.timer.sleep_for(std::chrono::milliseconds{200}));
+    CO_TRY_VOID(co_await env_.timer.sleep_for(kPoll));
   }
   co_return base::fail(Code::closed, "the archive is stopping");
 }

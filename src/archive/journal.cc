@@ -10,9 +10,10 @@ using base::Result;
 std::string encode_journal(const std::vector<ObjectRow>& dead) {
   std::string text;
   for (const ObjectRow& row : dead) {
-    const nlohmann::json line = {{"dead", {{"bucket", base::to_base64(base::as_bytes(row.name.bucket))},
-                                           {"key", base::to_base64(base::as_bytes(row.name.key))},
-                                           {"generation", row.identity.generation}}}};
+    const nlohmann::json line = {{"dead",
+                                  {{"bucket", base::to_base64(base::as_bytes(row.name.bucket))},
+                                   {"key", base::to_base64(base::as_bytes(row.name.key))},
+                                   {"generation", row.identity.generation}}}};
     text += line.dump() + "\n";
   }
   return text;
@@ -22,14 +23,16 @@ namespace {
 
 Result<std::string> text_field(const nlohmann::json& object, const char* name) {
   const auto field = object.find(name);
-  if (field == object.end() || !field->is_string()) return base::fail(Code::data_loss, std::string("journal: a death without ") + name);
+  if (field == object.end() || !field->is_string())
+    return base::fail(Code::data_loss, std::string("journal: a death without ") + name);
   return field->get<std::string>();
 }
 
 Result<std::string> bytes_field(const nlohmann::json& object, const char* name) {
   TRY(const std::string text, text_field(object, name));
   const auto bytes = base::from_base64(text);
-  if (!bytes.has_value()) return base::fail(Code::data_loss, std::string("journal: broken base64 in ") + name);
+  if (!bytes.has_value())
+    return base::fail(Code::data_loss, std::string("journal: broken base64 in ") + name);
   return std::string(base::as_text(*bytes));
 }
 

@@ -1,7 +1,8 @@
 #pragma once
-// What happened to archived objects afterwards, as it goes onto the tapes: files /.reelway/journal/<n>, JSON lines
-// {"dead": {"bucket": base64, "key": base64, "generation": text}}. A rebuild from tapes reads them, so that it raises no dead object
-// (docs/formats/journal.md). Unknown lines are skipped: later versions add kinds.
+// What happened to archived objects afterwards, as it goes onto the tapes: files /.reelway/journal/<n>, JSON
+// lines
+// {"dead": {"bucket": base64, "key": base64, "generation": text}}. A rebuild from tapes reads them, so that
+// it raises no dead object (docs/formats/journal.md). Unknown lines are skipped: later versions add kinds.
 
 #include <string>
 #include <string_view>

@@ -16,7 +16,8 @@ double LtoCosts::load_s() const { return media::robot_move_s(personality_) + med
 double LtoCosts::unload_s(std::uint64_t from_block) const {
   const std::uint64_t position = scaled(from_block * block_bytes_);
   // What a drive has moved since the load is not known here; the position is the least of it.
-  return media::unload_s(personality_, media::data_position(personality_, position), position) + media::robot_move_s(personality_);
+  return media::unload_s(personality_, media::data_position(personality_, position), position) +
+         media::robot_move_s(personality_);
 }
 
 }  // namespace reelway::archive

@@ -1,6 +1,7 @@
 #pragma once
-// The planner's costs by the physics of media. `scale`: on a scale-model cartridge (a virtual library of small capacity) a byte stands for so many
-// bytes of an LTO-9's, so that positions and lengths keep their proportions; 1 for real ones.
+// The planner's costs by the physics of media. `scale`: on a scale-model cartridge (a virtual library of
+// small capacity) a byte stands for so many bytes of an LTO-9's, so that positions and lengths keep their
+// proportions; 1 for real ones.
 
 #include "archive/planner/costs.h"
 #include "media/personality.h"
@@ -18,7 +19,9 @@ class LtoCosts final : public planner::Costs {
   std::uint64_t block_bytes() const override { return block_bytes_; }
 
  private:
-  std::uint64_t scaled(std::uint64_t bytes) const { return static_cast<std::uint64_t>(static_cast<double>(bytes) * scale_); }
+  std::uint64_t scaled(std::uint64_t bytes) const {
+    return static_cast<std::uint64_t>(static_cast<double>(bytes) * scale_);
+  }
   const media::Personality& personality_;
   std::uint32_t block_bytes_;
   double scale_;

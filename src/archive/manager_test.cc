@@ -16,9 +16,11 @@ constexpr std::uint8_t kReadPosition = 0x34;
 
 scsi::Sense medium_error() { return {.key = 0x3, .asc = 0x11, .ascq = 0x00}; }
 
-/// Small ones for bundles, one of exactly a block, an empty one, some with files of their own, one that needs several buffers.
+/// Small ones for bundles, one of exactly a block, an empty one, some with files of their own, one that needs
+/// several buffers.
 void put_some(ArchiveRig& rig) {
-  for (int i = 0; i < 12; ++i) rig.put("small/" + std::to_string(i), rig.bytes(1000 + static_cast<std::size_t>(i) * 37));
+  for (int i = 0; i < 12; ++i)
+    rig.put("small/" + std::to_string(i), rig.bytes(1000 + static_cast<std::size_t>(i) * 37));
   rig.put("empty", "");
   rig.put("block", rig.bytes(64 << 10));
   rig.put("odd//key", rig.bytes(100));
@@ -42,7 +44,8 @@ TEST(Archive, GoesToTwoTapesLeavesTheDiskAndComesBackTheSame) {
     EXPECT_EQ(why.state, "dual");
   }
   const EvictOutcome evicted = rig.evict();
-  EXPECT_EQ(evicted.evicted, rig.content().size()) << (evicted.skipped.empty() ? "" : evicted.skipped.front());
+  EXPECT_EQ(evicted.evicted, rig.content().size())
+      << (evicted.skipped.empty() ? "" : evicted.skipped.front());
   EXPECT_TRUE(rig.is_evicted("large/2"));
   EXPECT_EQ(rig.get("large/2").error().code, base::Code::not_resident);
   rig.recall_all();
@@ -68,9 +71,13 @@ TEST(Archive, NothingCountsWithoutTheFlush) {
   rig.start();
   rig.set_policy({"one"});
   rig.put("k", rig.bytes(1000));
-  // Every WRITE FILEMARKS of the first attempt fails, the flush among them; the archive tries again on another volume.
+  // Every WRITE FILEMARKS of the first attempt fails, the flush among them; the archive tries again on
+  // another volume.
   for (std::uint32_t drive = 0; drive < 2; ++drive) {
-    vtl::Fault fault{.device = vtl::DeviceId::drive(drive), .opcode = kWriteFilemarks, .nth = 12, .sense = scsi::Sense{.key = 0x3, .asc = 0x0c, .ascq = 0}};
+    vtl::Fault fault{.device = vtl::DeviceId::drive(drive),
+                     .opcode = kWriteFilemarks,
+                     .nth = 12,
+                     .sense = scsi::Sense{.key = 0x3, .asc = 0x0c, .ascq = 0}};
     rig.vtl().faults().add(fault);
   }
   rig.archive_now();
@@ -105,7 +112,9 @@ TEST(Archive, AWrongPositionAfterTheFlushMeansThatNothingCounts) {
   rig.put("warm", rig.bytes(10));
   rig.archive_now();
   rig.put("k", rig.bytes(1000));
-  rig.vtl().faults().add({.device = vtl::DeviceId::drive(0), .opcode = kReadPosition, .sense = scsi::Sense{.key = 0x4, .asc = 0x44, .ascq = 0}});
+  rig.vtl().faults().add({.device = vtl::DeviceId::drive(0),
+                          .opcode = kReadPosition,
+                          .sense = scsi::Sense{.key = 0x4, .asc = 0x44, .ascq = 0}});
   const auto view = rig.run(rig.manager().status_view());
   ASSERT_TRUE(view);
   rig.pass(310s);
@@ -156,7 +165,8 @@ TEST(Recall, ASecondReaderJoinsTheRunningOne) {
   ASSERT_TRUE(waited);
   EXPECT_EQ(waited->state, object::RecallState::done);
   EXPECT_EQ(rig.store().tier().recalls_begun - before, 1U);
-  EXPECT_FALSE(rig.run(rig.manager().restore_status({"b", "k"}, generation)).value()) << "a reader's recall pins nothing";
+  EXPECT_FALSE(rig.run(rig.manager().restore_status({"b", "k"}, generation)).value())
+      << "a reader's recall pins nothing";
 }
 
 TEST(Recall, PatienceEndsTheWaitNotTheRecall) {
@@ -169,7 +179,8 @@ TEST(Recall, PatienceEndsTheWaitNotTheRecall) {
   ASSERT_EQ(rig.evict().evicted, 1U);
   rig.pass(200s);  // nothing is loaded any more
   const std::string generation = rig.info("k").generation;
-  ASSERT_TRUE(rig.run(rig.manager().submit({.name = {"b", "k"}, .generation = generation, .for_reader = true})));
+  ASSERT_TRUE(
+      rig.run(rig.manager().submit({.name = {"b", "k"}, .generation = generation, .for_reader = true})));
   const auto waited = rig.run(rig.manager().wait({"b", "k"}, generation, 3s));
   ASSERT_FALSE(waited);
   EXPECT_EQ(waited.error().code, base::Code::deadline_exceeded);
@@ -213,7 +224,8 @@ TEST(Recall, ADamagedCopyIsReadFromTheOtherTapeAndRepaired) {
     for (int i = 0; i < 6; ++i) rig.put("k" + std::to_string(i), rig.bytes(200'000));
     rig.archive_now();
     ASSERT_EQ(rig.evict().evicted, 6U);
-    // The same object's block on whichever cartridge is read first: damage pool one, and forbid pool two until it has been noticed.
+    // The same object's block on whichever cartridge is read first: damage pool one, and forbid pool two
+    // until it has been noticed.
     const ObjectView before = rig.why("k3");
     rig.pass(400s);
     for (const CopyView& copy : before.copies) {
@@ -242,7 +254,8 @@ TEST(Recall, AReadErrorInTheMiddleOfATourSendsOnlyThatObjectToTheOtherTape) {
   for (int i = 0; i < 6; ++i) rig.put("k" + std::to_string(i), rig.bytes(200'000));
   rig.archive_now();
   ASSERT_EQ(rig.evict().evicted, 6U);
-  rig.vtl().faults().add({.device = vtl::DeviceId::drive(0), .opcode = kRead, .nth = 9, .sense = medium_error()});
+  rig.vtl().faults().add(
+      {.device = vtl::DeviceId::drive(0), .opcode = kRead, .nth = 9, .sense = medium_error()});
   rig.recall_all();
   rig.expect_content();
 }
@@ -278,7 +291,8 @@ TEST(Recall, WaitsForACartridgeThatIsOutAndTakesTheOtherCopyWhenThereIsOne) {
   rig.pass(60s);
   EXPECT_TRUE(rig.run(rig.manager().recall("b", "", {}, 1)));
   rig.pass(60s);
-  EXPECT_NE(rig.why("k").explanation.find("not in the library"), std::string::npos) << rig.why("k").explanation;
+  EXPECT_NE(rig.why("k").explanation.find("not in the library"), std::string::npos)
+      << rig.why("k").explanation;
   ASSERT_TRUE(rig.vtl().put_in(barcode));
   rig.pass(60s);
   rig.recall_all();
@@ -390,7 +404,8 @@ TEST(Crash, AtAnyStepOfArchivingEvictingAndRecallingLosesNothing) {
     rig.archive_now();
     for (const auto& [key, bytes] : rig.content()) {
       const ObjectView why = rig.why(key);
-      EXPECT_TRUE(why.state == "dual" || why.state == "evicted" || why.state == "recalling") << key << ": " << why.state << ", " << why.explanation;
+      EXPECT_TRUE(why.state == "dual" || why.state == "evicted" || why.state == "recalling")
+          << key << ": " << why.state << ", " << why.explanation;
     }
     rig.pass(10s);
     rig.evict();

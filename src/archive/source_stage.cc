@@ -13,20 +13,25 @@ using base::Result;
 
 namespace {
 
-constexpr std::size_t kReadWidth = 16;         ///< small objects read at once
-constexpr std::size_t kGroupMax = 1024;        ///< objects in one parcel
+constexpr std::size_t kReadWidth = 16;   ///< small objects read at once
+constexpr std::size_t kGroupMax = 1024;  ///< objects in one parcel
 constexpr base::Duration kBufferPatience = std::chrono::minutes{5};
 
 base::Error changed(const object::ObjectName& name) {
-  return base::fail(Code::precondition_failed, name.bucket + "/" + name.key + " changed while it was read", base::Scope::object, base::Retry::later);
+  return base::fail(Code::precondition_failed, name.bucket + "/" + name.key + " changed while it was read",
+                    base::Scope::object, base::Retry::later);
 }
 
-/// The CRC64NVME that was recorded at PUT must be the content's: else the disk has lost it, and no tape shall carry that on.
+/// The CRC64NVME that was recorded at PUT must be the content's: else the disk has lost it, and no tape shall
+/// carry that on.
 Result<void> check_recorded(const object::ObjectInfo& info, const base::Bytes& crc) {
   for (const object::Checksum& checksum : info.checksums) {
     if (checksum.kind != base::ChecksumKind::crc64nvme || checksum.composite_part_count != 0) continue;
     if (checksum.value != crc) {
-      return base::fail(Code::data_loss, info.name.bucket + "/" + info.name.key + " on disk does not have its checksum any more", base::Scope::object);
+      return base::fail(
+          Code::data_loss,
+          info.name.bucket + "/" + info.name.key + " on disk does not have its checksum any more",
+          base::Scope::object);
     }
   }
   return {};
@@ -35,7 +40,10 @@ Result<void> check_recorded(const object::ObjectInfo& info, const base::Bytes& c
 class Stage {
  public:
   Stage(SourceEnvironment environment, std::vector<ObjectRow> rows, async::Channel<Parcel>& out)
-      : env_(environment), rows_(std::move(rows)), out_(out), chunk_bytes_(env_.buffers.chunk_bytes(base::PoolShare::drives)) {}
+      : env_(environment),
+        rows_(std::move(rows)),
+        out_(out),
+        chunk_bytes_(env_.buffers.chunk_bytes(base::PoolShare::drives)) {}
 
   async::Task<void> run() {
     while (next_ < rows_.size()) {
@@ -72,12 +80,16 @@ class Stage {
       slots.push_back({.entry = next_, .memory = parcel.memory.bytes().subspan(used, size), .result = {}});
       used += size;
     }
-    const std::function<net::awaitable<void>(std::size_t)> work = [this, &slots](std::size_t i) { return read_slot(slots[i]); };
+    const std::function<net::awaitable<void>(std::size_t)> work = [this, &slots](std::size_t i) {
+      return read_slot(slots[i]);
+    };
     co_await fan_out(slots.size(), kReadWidth, work);
     co_await hash_slots(slots);
     for (Slot& slot : slots) {
-      if (slot.result->has_value()) parcel.wholes.push_back(std::move(**slot.result));
-      else parcel.failed.push_back({slot.entry, slot.result->error()});
+      if (slot.result->has_value())
+        parcel.wholes.push_back(std::move(**slot.result));
+      else
+        parcel.failed.push_back({slot.entry, slot.result->error()});
     }
     co_return co_await out_.send(std::move(parcel));
   }
@@ -96,7 +108,11 @@ class Stage {
       if (read != slot.memory.size()) co_return changed(row.name);
     }
     CO_TRY(auto identity, co_await reader->confirm_unchanged());
-    co_return WholeObject{.entry = slot.entry, .info = reader->info(), .identity = std::move(identity), .sha256 = {}, .bytes = slot.memory};
+    co_return WholeObject{.entry = slot.entry,
+                          .info = reader->info(),
+                          .identity = std::move(identity),
+                          .sha256 = {},
+                          .bytes = slot.memory};
   }
 
   net::awaitable<void> hash_slots(std::vector<Slot>& slots) {
@@ -105,7 +121,8 @@ class Stage {
         if (!slot.result->has_value()) continue;
         WholeObject& whole = **slot.result;
         whole.sha256 = base::to_hex(base::digest_of(base::ChecksumKind::sha256, whole.bytes));
-        const auto same = check_recorded(whole.info, base::digest_of(base::ChecksumKind::crc64nvme, whole.bytes));
+        const auto same =
+            check_recorded(whole.info, base::digest_of(base::ChecksumKind::crc64nvme, whole.bytes));
         if (!same.has_value()) *slot.result = same.error();
       }
       return {};
@@ -177,7 +194,8 @@ class Stage {
 
 }  // namespace
 
-async::Task<void> read_sources(SourceEnvironment environment, std::vector<ObjectRow> rows, async::Channel<Parcel>& out) {
+async::Task<void> read_sources(SourceEnvironment environment, std::vector<ObjectRow> rows,
+                               async::Channel<Parcel>& out) {
   Stage stage(environment, std::move(rows), out);
   const Result<void> ran = co_await stage.run();
   out.close();

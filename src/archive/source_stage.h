@@ -1,6 +1,7 @@
 #pragma once
-// The disk's side of archiving: reads objects in the given order into pool chunks, many small ones to a chunk, hashes them, and makes sure that each
-// was the same before and after (object::ArchiveReader). Parcels go through a bounded channel, so reading, hashing and the tape overlap.
+// The disk's side of archiving: reads objects in the given order into pool chunks, many small ones to a
+// chunk, hashes them, and makes sure that each was the same before and after (object::ArchiveReader). Parcels
+// go through a bounded channel, so reading, hashing and the tape overlap.
 
 #include <memory>
 #include <optional>
@@ -24,7 +25,8 @@ struct WholeObject {
   base::ByteView bytes{};
 };
 
-/// A piece of an object that is larger than fits beside others. The last one has the identity and the hash, or the error that ends it.
+/// A piece of an object that is larger than fits beside others. The last one has the identity and the hash,
+/// or the error that ends it.
 struct ObjectPart {
   std::size_t entry = 0;
   base::ByteView bytes{};
@@ -55,6 +57,7 @@ struct SourceEnvironment {
 };
 
 /// Sends all rows as parcels and closes the channel at the end. Ends early when the receiver closes it.
-async::Task<void> read_sources(SourceEnvironment environment, std::vector<ObjectRow> rows, async::Channel<Parcel>& out);
+async::Task<void> read_sources(SourceEnvironment environment, std::vector<ObjectRow> rows,
+                               async::Channel<Parcel>& out);
 
 }  // namespace reelway::archive

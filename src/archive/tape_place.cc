@@ -17,17 +17,22 @@ bool is_free_of_conflicts(const tape::ltfs::Index& index, const std::string& pat
   return true;
 }
 
-std::string hidden_path(const std::string& bucket, const std::string& generation) { return fmt::format("/.reelway/objects/{}/{}", bucket, generation); }
+std::string hidden_path(const std::string& bucket, const std::string& generation) {
+  return fmt::format("/.reelway/objects/{}/{}", bucket, generation);
+}
 
-std::string free_hidden_path(const tape::ltfs::Index& index, const std::string& bucket, const std::string& generation) {
+std::string free_hidden_path(const tape::ltfs::Index& index, const std::string& bucket,
+                             const std::string& generation) {
   std::string path = hidden_path(bucket, generation);
-  for (int n = 2; index.find_file(path) != nullptr; ++n) path = fmt::format("{}.{}", hidden_path(bucket, generation), n);
+  for (int n = 2; index.find_file(path) != nullptr; ++n)
+    path = fmt::format("{}.{}", hidden_path(bucket, generation), n);
   return path;
 }
 
 }  // namespace
 
-BlockRange blocks_of(std::span<const tape::ltfs::Extent> extents, std::uint32_t block_bytes, std::uint64_t offset, std::uint64_t length) {
+BlockRange blocks_of(std::span<const tape::ltfs::Extent> extents, std::uint32_t block_bytes,
+                     std::uint64_t offset, std::uint64_t length) {
   BlockRange range;
   bool found = false;
   for (const tape::ltfs::Extent& extent : extents) {
@@ -43,13 +48,16 @@ BlockRange blocks_of(std::span<const tape::ltfs::Extent> extents, std::uint32_t 
   return range;
 }
 
-std::string path_for(const tape::ltfs::Index& index, const object::ObjectName& name, const std::string& generation) {
+std::string path_for(const tape::ltfs::Index& index, const object::ObjectName& name,
+                     const std::string& generation) {
   const std::string path = "/" + name.bucket + "/" + name.key;
-  const bool plain = tape::ltfs::is_storable_path(path) && !name.bucket.starts_with(".reelway") && is_free_of_conflicts(index, path);
+  const bool plain = tape::ltfs::is_storable_path(path) && !name.bucket.starts_with(".reelway") &&
+                     is_free_of_conflicts(index, path);
   return plain ? path : free_hidden_path(index, name.bucket, generation);
 }
 
-std::string displaced_path(const tape::ltfs::Index& index, const object::ObjectName& name, const std::string& generation) {
+std::string displaced_path(const tape::ltfs::Index& index, const object::ObjectName& name,
+                           const std::string& generation) {
   return free_hidden_path(index, name.bucket, generation.empty() ? "unknown" : generation);
 }
 

@@ -16,11 +16,15 @@ struct BlockRange {
 };
 
 /// Blocks that hold [offset, offset + length) of a file. An empty range has first == end.
-BlockRange blocks_of(std::span<const tape::ltfs::Extent> extents, std::uint32_t block_bytes, std::uint64_t offset, std::uint64_t length);
+BlockRange blocks_of(std::span<const tape::ltfs::Extent> extents, std::uint32_t block_bytes,
+                     std::uint64_t offset, std::uint64_t length);
 
-/// "/bucket/key" where LTFS can hold it and nothing on the volume is in its way; else "/.reelway/objects/<bucket>/<generation>".
-std::string path_for(const tape::ltfs::Index& index, const object::ObjectName& name, const std::string& generation);
+/// "/bucket/key" where LTFS can hold it and nothing on the volume is in its way; else
+/// "/.reelway/objects/<bucket>/<generation>".
+std::string path_for(const tape::ltfs::Index& index, const object::ObjectName& name,
+                     const std::string& generation);
 /// For the older version that lies at a path now.
-std::string displaced_path(const tape::ltfs::Index& index, const object::ObjectName& name, const std::string& generation);
+std::string displaced_path(const tape::ltfs::Index& index, const object::ObjectName& name,
+                           const std::string& generation);
 
 }  // namespace reelway::archive

@@ -13,11 +13,13 @@ using base::Result;
 namespace {
 
 constexpr base::Duration kBufferPatience = std::chrono::minutes{5};
-constexpr std::uint64_t kReadThroughGap = 1 << 20;  ///< between neighbours in a bundle; far below what a locate costs
+constexpr std::uint64_t kReadThroughGap =
+    1 << 20;  ///< between neighbours in a bundle; far below what a locate costs
 
 class TapeReader {
  public:
-  TapeReader(ReadJob job, async::Channel<TapeParcel>& out) : job_(std::move(job)), out_(out), block_(job_.volume.info().block_bytes) {}
+  TapeReader(ReadJob job, async::Channel<TapeParcel>& out)
+      : job_(std::move(job)), out_(out), block_(job_.volume.info().block_bytes) {}
 
   async::Task<void> run() {
     while (next_ < job_.copies.size() && !job_.stopping()) {
@@ -25,7 +27,9 @@ class TapeReader {
       if (!chunks.has_value()) co_return chunks.error();
       TapeParcel parcel{.memory = std::move(chunks->front()), .slices = {}};
       const std::size_t room = parcel.memory.bytes().size();
-      if (room < 4 * std::size_t{block_}) co_return base::fail(Code::too_large, "the volume's blocks are too large for the buffers", base::Scope::cartridge);
+      if (room < 4 * std::size_t{block_})
+        co_return base::fail(Code::too_large, "the volume's blocks are too large for the buffers",
+                             base::Scope::cartridge);
       if (part_done_ > 0 || job_.copies[next_].length > room - 2 * std::size_t{block_}) {
         CO_TRY_VOID(co_await fill_part(parcel));
       } else {
@@ -48,19 +52,22 @@ class TapeReader {
   Result<const tape::ltfs::File*> file_of(const CopyRow& copy) const {
     const tape::ltfs::File* file = job_.volume.index().find_file(copy.path);
     if (file == nullptr || copy.offset + copy.length > file->length) {
-      return base::fail(Code::data_loss, copy.path + " is not on the volume as the catalog has it", base::Scope::object, base::Retry::elsewhere);
+      return base::fail(Code::data_loss, copy.path + " is not on the volume as the catalog has it",
+                        base::Scope::object, base::Retry::elsewhere);
     }
     return file;
   }
 
   /// True when the whole drive or volume is in doubt, not only the bytes asked for.
   static bool is_fatal(const base::Error& error) {
-    return error.scope == base::Scope::drive || error.scope == base::Scope::library || error.scope == base::Scope::node ||
-           error.code == Code::cancelled || error.code == Code::unavailable || error.code == Code::deadline_exceeded;
+    return error.scope == base::Scope::drive || error.scope == base::Scope::library ||
+           error.scope == base::Scope::node || error.code == Code::cancelled ||
+           error.code == Code::unavailable || error.code == Code::deadline_exceeded;
   }
 
   /// [begin, end) of a file; the view lies in `memory`, which has room for one block before and one after.
-  async::Task<base::ByteView> read_span(const std::string& path, const tape::ltfs::File& file, base::ByteRange range, base::MutableBytes memory) {
+  async::Task<base::ByteView> read_span(const std::string& path, const tape::ltfs::File& file,
+                                        base::ByteRange range, base::MutableBytes memory) {
     if (range.length == 0) co_return base::ByteView{};
     std::uint64_t at = range.offset - range.offset % block_;
     const std::uint64_t begin = at;
@@ -70,23 +77,29 @@ class TapeReader {
       filled = tail_.bytes.size();
       at = tail_.end();
     }
-    const std::uint64_t end = std::min<std::uint64_t>(file.length, (range.end() + block_ - 1) / block_ * block_);
+    const std::uint64_t end =
+        std::min<std::uint64_t>(file.length, (range.end() + block_ - 1) / block_ * block_);
     while (at < end) {
-      const tape::ltfs::ReadRequest request{.extents = file.extents, .file_length = file.length, .offset = at};
+      const tape::ltfs::ReadRequest request{
+          .extents = file.extents, .file_length = file.length, .offset = at};
       const base::MutableBytes into = memory.subspan(filled, static_cast<std::size_t>(end - at));
       auto count = co_await job_.volume.read(request, into);
       if (!count.has_value()) {
         tail_ = {};
         co_return count.error();
       }
-      if (*count == 0) co_return base::fail(Code::data_loss, path + " ends early on tape", base::Scope::object, base::Retry::elsewhere);
+      if (*count == 0)
+        co_return base::fail(Code::data_loss, path + " ends early on tape", base::Scope::object,
+                             base::Retry::elsewhere);
       filled += *count;
       at += *count;
     }
     const std::uint64_t last_block = end == begin ? begin : (end - 1) / block_ * block_;
-    const auto kept = memory.subspan(static_cast<std::size_t>(last_block - begin), static_cast<std::size_t>(end - last_block));
+    const auto kept = memory.subspan(static_cast<std::size_t>(last_block - begin),
+                                     static_cast<std::size_t>(end - last_block));
     tail_ = {.path = path, .begin = last_block, .bytes = {kept.begin(), kept.end()}};
-    co_return base::ByteView(memory.subspan(static_cast<std::size_t>(range.offset - begin), static_cast<std::size_t>(range.length)));
+    co_return base::ByteView(memory.subspan(static_cast<std::size_t>(range.offset - begin),
+                                            static_cast<std::size_t>(range.length)));
   }
 
   /// As many neighbours as fit in one read.
@@ -98,7 +111,8 @@ class TapeReader {
     std::size_t to = from + 1;
     for (; to < job_.copies.size(); ++to) {
       const CopyRow& copy = job_.copies[to];
-      const bool neighbour = copy.bundled && copy.path == first.path && copy.offset >= end && copy.offset - end <= kReadThroughGap;
+      const bool neighbour = copy.bundled && copy.path == first.path && copy.offset >= end &&
+                             copy.offset - end <= kReadThroughGap;
       if (!neighbour || copy.offset + copy.length - first.offset > room) break;
       end = copy.offset + copy.length;
     }
@@ -110,7 +124,8 @@ class TapeReader {
       if (bytes.has_value()) {
         for (std::size_t i = from; i < to; ++i) {
           const CopyRow& copy = job_.copies[i];
-          const auto view = bytes->subspan(static_cast<std::size_t>(copy.offset - first.offset), static_cast<std::size_t>(copy.length));
+          const auto view = bytes->subspan(static_cast<std::size_t>(copy.offset - first.offset),
+                                           static_cast<std::size_t>(copy.length));
           parcel.slices.push_back({.entry = i, .bytes = view, .first = true, .last = true});
         }
         co_return Result<void>{};
@@ -120,11 +135,13 @@ class TapeReader {
       parcel.slices.push_back({.entry = from, .first = true, .last = true, .error = bytes.error()});
       co_return Result<void>{};
     }
-    for (std::size_t i = from; i < to; ++i) parcel.slices.push_back({.entry = i, .first = true, .last = true, .error = file.error()});
+    for (std::size_t i = from; i < to; ++i)
+      parcel.slices.push_back({.entry = i, .first = true, .last = true, .error = file.error()});
     co_return Result<void>{};
   }
 
-  /// After a failed span. Each object gets memory of its own in the chunk as long as there is some; the rest comes with the next parcels.
+  /// After a failed span. Each object gets memory of its own in the chunk as long as there is some; the rest
+  /// comes with the next parcels.
   async::Task<void> fill_one_by_one(TapeParcel& parcel, std::size_t from, std::size_t to) {
     std::size_t used = 0;
     for (std::size_t i = from; i < to; ++i) {
@@ -135,12 +152,15 @@ class TapeReader {
         break;
       }
       const auto file = file_of(copy);
-      auto bytes = file.has_value() ? co_await read_span(copy.path, **file, {copy.offset, copy.length}, parcel.memory.bytes().subspan(used, needed))
+      auto bytes = file.has_value() ? co_await read_span(copy.path, **file, {copy.offset, copy.length},
+                                                         parcel.memory.bytes().subspan(used, needed))
                                     : Result<base::ByteView>(file.error());
       if (!bytes.has_value() && is_fatal(bytes.error())) co_return bytes.error();
       TapeSlice slice{.entry = i, .first = true, .last = true};
-      if (bytes.has_value()) slice.bytes = *bytes;
-      else slice.error = bytes.error();
+      if (bytes.has_value())
+        slice.bytes = *bytes;
+      else
+        slice.error = bytes.error();
       parcel.slices.push_back(std::move(slice));
       used += needed;
     }
@@ -153,11 +173,14 @@ class TapeReader {
     const std::uint64_t room = parcel.memory.bytes().size() - 2 * std::uint64_t{block_};
     const std::uint64_t length = std::min(room - room % block_, copy.length - part_done_);
     const auto file = file_of(copy);
-    auto bytes = file.has_value() ? co_await read_span(copy.path, **file, {copy.offset + part_done_, length}, parcel.memory.bytes())
+    auto bytes = file.has_value() ? co_await read_span(copy.path, **file, {copy.offset + part_done_, length},
+                                                       parcel.memory.bytes())
                                   : Result<base::ByteView>(file.error());
     if (!bytes.has_value() && is_fatal(bytes.error())) co_return bytes.error();
-    if (bytes.has_value()) slice.bytes = *bytes;
-    else slice.error = bytes.error();
+    if (bytes.has_value())
+      slice.bytes = *bytes;
+    else
+      slice.error = bytes.error();
     part_done_ += length;
     slice.last = slice.error.has_value() || part_done_ == copy.length;
     if (slice.last) {

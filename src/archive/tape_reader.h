@@ -1,7 +1,8 @@
 #pragma once
-// The tape's side of recall, verification and repair: reads copies from one mounted volume in the given order into pool chunks and sends them through
-// a bounded channel. Neighbours in one bundle are read as one stream, the gaps between them included; a block at a border is not read twice. An
-// unreadable span is tried again object by object, so that one bad block costs only the objects that touch it.
+// The tape's side of recall, verification and repair: reads copies from one mounted volume in the given order
+// into pool chunks and sends them through a bounded channel. Neighbours in one bundle are read as one stream,
+// the gaps between them included; a block at a border is not read twice. An unreadable span is tried again
+// object by object, so that one bad block costs only the objects that touch it.
 
 #include <functional>
 #include <optional>
@@ -36,7 +37,8 @@ struct ReadJob {
   std::function<bool()> stopping;  ///< asked between parcels
 };
 
-/// Sends all copies and closes the channel at the end. An error: the drive or the volume is lost for now; what was not sent was not read.
+/// Sends all copies and closes the channel at the end. An error: the drive or the volume is lost for now;
+/// what was not sent was not read.
 async::Task<void> read_copies(ReadJob job, async::Channel<TapeParcel>& out);
 
 }  // namespace reelway::archive

@@ -1,6 +1,7 @@
 #pragma once
-// What moving, loading, locating and reading cost, in seconds. The planner knows tapes only through this face, so that it runs on a drive's physics,
-// on a scale model's, or on a table in a test. Blocks are logical block numbers of the data partition.
+// What moving, loading, locating and reading cost, in seconds. The planner knows tapes only through this
+// face, so that it runs on a drive's physics, on a scale model's, or on a table in a test. Blocks are logical
+// block numbers of the data partition.
 
 #include <cstdint>
 

@@ -6,7 +6,8 @@
 namespace reelway::archive::planner {
 namespace {
 
-/// What waits for one volume. `requests` names (request, copy) pairs; entries of requests that were taken meanwhile are skipped when read.
+/// What waits for one volume. `requests` names (request, copy) pairs; entries of requests that were taken
+/// meanwhile are skipped when read.
 struct Pending {
   std::vector<Stop> requests;
   std::size_t count = 0;
@@ -21,8 +22,12 @@ struct Pending {
 
 class Planning {
  public:
-  Planning(const Input& input, const Costs& costs) : input_(input), costs_(costs), pending_(input.volumes.size()), taken_(input.requests.size()),
-                                                     used_(input.drives.size()) {}
+  Planning(const Input& input, const Costs& costs)
+      : input_(input),
+        costs_(costs),
+        pending_(input.volumes.size()),
+        taken_(input.requests.size()),
+        used_(input.drives.size()) {}
 
   Plan run() {
     place_drives();
@@ -39,8 +44,10 @@ class Planning {
       const Drive& drive = input_.drives[d];
       if (!drive.volume || *drive.volume >= pending_.size()) continue;
       Pending& at = pending_[*drive.volume];
-      if (drive.busy || !drive.usable) at.busy = true;
-      else at.idle_drive = d;
+      if (drive.busy || !drive.usable)
+        at.busy = true;
+      else
+        at.idle_drive = d;
     }
   }
 
@@ -50,11 +57,14 @@ class Planning {
   bool is_coming(const Request& request) const {
     return std::any_of(input_.drives.begin(), input_.drives.end(), [&](const Drive& drive) {
       return drive.usable && drive.busy && drive.reading && drive.volume &&
-             std::any_of(request.copies.begin(), request.copies.end(), [&](const Place& place) { return place.volume == *drive.volume; });
+             std::any_of(request.copies.begin(), request.copies.end(),
+                         [&](const Place& place) { return place.volume == *drive.volume; });
     });
   }
 
-  bool is_usable(const Place& place) const { return place.volume < input_.volumes.size() && input_.volumes[place.volume].usable; }
+  bool is_usable(const Place& place) const {
+    return place.volume < input_.volumes.size() && input_.volumes[place.volume].usable;
+  }
 
   void collect() {
     for (std::uint32_t r = 0; r < input_.requests.size(); ++r) {
@@ -75,7 +85,9 @@ class Planning {
     }
   }
 
-  double weight_of(const Request& request) const { return 1 + request.age_s / std::max(1.0, input_.limits.urgent_age_s); }
+  double weight_of(const Request& request) const {
+    return 1 + request.age_s / std::max(1.0, input_.limits.urgent_age_s);
+  }
 
   bool is_ready(const Pending& at) const {
     return at.count > 0 && !at.busy && (at.idle_drive || at.oldest_s >= input_.limits.gather_s);
@@ -91,7 +103,9 @@ class Planning {
     };
     for (std::uint32_t d = 0; d < input_.drives.size(); ++d) {
       if (input_.drives[d].busy || !input_.drives[d].usable || used_[d]) continue;
-      if (!best || wanted(d) < wanted(*best) || (wanted(d) == wanted(*best) && input_.drives[d].idle_s > input_.drives[*best].idle_s)) best = d;
+      if (!best || wanted(d) < wanted(*best) ||
+          (wanted(d) == wanted(*best) && input_.drives[d].idle_s > input_.drives[*best].idle_s))
+        best = d;
     }
     return best;
   }
@@ -105,7 +119,9 @@ class Planning {
   double seconds_for(std::uint32_t volume, std::uint32_t drive) const {
     const Pending& at = pending_[volume];
     const std::uint64_t gap = (at.end_block - at.first_block) / at.count;
-    const double hop = gap == 0 ? 0 : std::min(costs_.locate_s(at.first_block, at.first_block + gap), costs_.read_s(gap * costs_.block_bytes()));
+    const double hop = gap == 0 ? 0
+                                : std::min(costs_.locate_s(at.first_block, at.first_block + gap),
+                                           costs_.read_s(gap * costs_.block_bytes()));
     return 1 + change_s(drive, volume) + costs_.read_s(at.bytes) + hop * static_cast<double>(at.count);
   }
 
@@ -114,10 +130,12 @@ class Planning {
     std::optional<std::uint32_t> oldest;
     for (std::uint32_t r = 0; r < input_.requests.size(); ++r) {
       const Request& request = input_.requests[r];
-      if (taken_[r] || !is_urgent(request) || (oldest && request.age_s <= input_.requests[*oldest].age_s)) continue;
-      const bool possible = std::any_of(request.copies.begin(), request.copies.end(), [&](const Place& place) {
-        return is_usable(place) && is_ready(pending_[place.volume]) && drive_for(pending_[place.volume]);
-      });
+      if (taken_[r] || !is_urgent(request) || (oldest && request.age_s <= input_.requests[*oldest].age_s))
+        continue;
+      const bool possible =
+          std::any_of(request.copies.begin(), request.copies.end(), [&](const Place& place) {
+            return is_usable(place) && is_ready(pending_[place.volume]) && drive_for(pending_[place.volume]);
+          });
       if (possible) oldest = r;
     }
     return oldest;
@@ -158,7 +176,8 @@ class Planning {
     extents.reserve(stops.size());
     for (const Stop& stop : stops) extents.push_back(input_.requests[stop.request].copies[stop.copy].extent);
     const Tour tour = plan_tour(at.volume == volume ? at.head_block : 0, extents, costs_);
-    Assignment made{.drive = drive, .volume = volume, .stops = {}, .seconds = change_s(drive, volume) + tour.seconds};
+    Assignment made{
+        .drive = drive, .volume = volume, .stops = {}, .seconds = change_s(drive, volume) + tour.seconds};
     for (const std::uint32_t i : tour.order) made.stops.push_back(stops[i]);
     for (const Stop& stop : stops) take(stop.request);
     used_[drive] = true;
@@ -168,7 +187,8 @@ class Planning {
     plan_.assignments.push_back(std::move(made));
   }
 
-  /// Each open request of the volume once (the first copy there), at most tour_max: the urgent one and what follows it in block order.
+  /// Each open request of the volume once (the first copy there), at most tour_max: the urgent one and what
+  /// follows it in block order.
   std::vector<Stop> open_stops(std::uint32_t volume, std::optional<std::uint32_t> urgent) const {
     std::vector<Stop> stops;
     for (const Stop& stop : pending_[volume].requests) {
@@ -176,7 +196,9 @@ class Planning {
       if (!taken_[stop.request] && !seen) stops.push_back(stop);
     }
     if (stops.size() <= input_.limits.tour_max) return stops;
-    const auto block_of = [&](const Stop& stop) { return input_.requests[stop.request].copies[stop.copy].extent.first_block; };
+    const auto block_of = [&](const Stop& stop) {
+      return input_.requests[stop.request].copies[stop.copy].extent.first_block;
+    };
     std::sort(stops.begin(), stops.end(), [&](const Stop& a, const Stop& b) {
       return std::pair(block_of(a), a.request) < std::pair(block_of(b), b.request);
     });
@@ -210,7 +232,8 @@ class Planning {
       if (!drive.usable) continue;
       ++usable;
       if (drive.busy || used_[d]) continue;
-      if (!drive.volume) ++empty;
+      if (!drive.volume)
+        ++empty;
       else if (drive.idle_s >= limits.keep_loaded_s) {
         plan_.unload.push_back(d);
         ++empty;
@@ -221,15 +244,20 @@ class Planning {
     }
     if (empty == 0 && longest && usable > 1) {
       const double idle_s = input_.drives[*longest].idle_s;
-      if (idle_s >= limits.spare_after_s) plan_.unload.push_back(*longest);
-      else look_again(limits.spare_after_s - idle_s);
+      if (idle_s >= limits.spare_after_s)
+        plan_.unload.push_back(*longest);
+      else
+        look_again(limits.spare_after_s - idle_s);
     }
     for (const Pending& at : pending_) {
-      if (at.count > 0 && !at.busy && at.oldest_s < limits.gather_s) look_again(limits.gather_s - at.oldest_s);
+      if (at.count > 0 && !at.busy && at.oldest_s < limits.gather_s)
+        look_again(limits.gather_s - at.oldest_s);
     }
   }
 
-  void look_again(double seconds) { plan_.look_again_s = std::min(plan_.look_again_s.value_or(seconds), seconds); }
+  void look_again(double seconds) {
+    plan_.look_again_s = std::min(plan_.look_again_s.value_or(seconds), seconds);
+  }
 
   const Input& input_;
   const Costs& costs_;

@@ -1,7 +1,9 @@
 #pragma once
-// Which idle drive does what next for the recalls that wait: a pure, deterministic function of what is known now. It chooses the copy as late as
-// possible (when a volume is about to be read, everything that it can serve goes along), weighs what a load gives against what it costs, lets nothing
-// wait beyond `urgent_age_s` while others are served, and leaves one drive empty when nothing is to be done. It does no I/O and keeps no state.
+// Which idle drive does what next for the recalls that wait: a pure, deterministic function of what is known
+// now. It chooses the copy as late as possible (when a volume is about to be read, everything that it can
+// serve goes along), weighs what a load gives against what it costs, lets nothing wait beyond `urgent_age_s`
+// while others are served, and leaves one drive empty when nothing is to be done. It does no I/O and keeps no
+// state.
 
 #include <cstdint>
 #include <optional>
@@ -30,7 +32,7 @@ struct Volume {
 struct Drive {
   bool usable = true;
   bool busy = false;
-  bool reading = false;                 ///< busy with a recall: its volume will be free for more requests soon
+  bool reading = false;  ///< busy with a recall: its volume will be free for more requests soon
   std::optional<std::uint32_t> volume;  ///< loaded
   std::uint64_t head_block = 0;
   double idle_s = 0;
@@ -65,8 +67,8 @@ struct Assignment {
 
 struct Plan {
   std::vector<Assignment> assignments;
-  std::vector<std::uint32_t> unload;      ///< idle drives to be emptied
-  std::optional<double> look_again_s;     ///< something becomes due then without any other event
+  std::vector<std::uint32_t> unload;   ///< idle drives to be emptied
+  std::optional<double> look_again_s;  ///< something becomes due then without any other event
 };
 
 Plan plan(const Input& input, const Costs& costs);

@@ -100,7 +100,8 @@ Input random_input(base::Rng& rng) {
     Request request{.age_s = static_cast<double>(rng.below(120)), .copies = {}};
     for (std::uint64_t c = 0, n = 1 + rng.below(3); c < n; ++c) {
       const std::uint64_t first = rng.below(20'000);
-      request.copies.push_back({static_cast<std::uint32_t>(rng.below(input.volumes.size())), {first, first + 1 + rng.below(5), 1000}});
+      request.copies.push_back({static_cast<std::uint32_t>(rng.below(input.volumes.size())),
+                                {first, first + 1 + rng.below(5), 1000}});
     }
     input.requests.push_back(std::move(request));
   }
@@ -140,7 +141,9 @@ TEST(Planner, NeverPutsTwoCartridgesInADriveOrOneInTwoAndServesEachRequestOnce) 
   }
 }
 
-Request one(std::uint32_t volume, std::uint64_t block, double age_s) { return {age_s, {{volume, {block, block + 1, 1000}}}}; }
+Request one(std::uint32_t volume, std::uint64_t block, double age_s) {
+  return {age_s, {{volume, {block, block + 1, 1000}}}};
+}
 
 TEST(Planner, TakesTheCopyOnTheVolumeThatServesMost) {
   Input input;
@@ -185,7 +188,8 @@ TEST(Planner, DoesNotLoadAnotherCopyOfWhatABusyDriveWillReadSoon) {
   Input input;
   input.volumes.resize(2);
   input.drives.resize(2);
-  input.drives[0] = {.usable = true, .busy = true, .reading = true, .volume = 0, .head_block = 0, .idle_s = 0};
+  input.drives[0] = {
+      .usable = true, .busy = true, .reading = true, .volume = 0, .head_block = 0, .idle_s = 0};
   input.requests = {one(0, 5, 10)};
   input.requests[0].copies.push_back({1, {40, 41, 1000}});
   EXPECT_TRUE(plan(input, LinearCosts{}).assignments.empty());
@@ -205,12 +209,14 @@ TEST(Planner, EmptiesOneDriveWhenNothingIsToBeDone) {
 }
 
 TEST(Planner, PlansManyRequestsFast) {
-  // Goal G6 of the facts: one decision over a million requests in 2 s. Here a tenth of it, and no clock: the work is linear in the requests.
+  // Goal G6 of the facts: one decision over a million requests in 2 s. Here a tenth of it, and no clock: the
+  // work is linear in the requests.
   base::SeededRng rng(3);
   Input input;
   input.volumes.resize(1000);
   input.drives.resize(8);
-  for (std::size_t i = 0; i < 100'000; ++i) input.requests.push_back(one(static_cast<std::uint32_t>(rng.below(1000)), rng.below(100'000), 10));
+  for (std::size_t i = 0; i < 100'000; ++i)
+    input.requests.push_back(one(static_cast<std::uint32_t>(rng.below(1000)), rng.below(100'000), 10));
   const Plan made = plan(input, LinearCosts{});
   EXPECT_EQ(made.assignments.size(), 8U);
 }

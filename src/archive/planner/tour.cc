@@ -13,7 +13,8 @@ constexpr std::size_t kOrOptMax = 256;           ///< runs; each pass is cubic a
 constexpr int kOrOptPasses = 4;
 constexpr std::size_t kOrOptSegmentMax = 3;
 
-/// From a head to an extent. The block before the head is still in the reader's hand: bundle members share blocks at their borders.
+/// From a head to an extent. The block before the head is still in the reader's hand: bundle members share
+/// blocks at their borders.
 double transition_s(std::uint64_t head, std::uint64_t first, const Costs& costs) {
   if (first == head || first + 1 == head) return 0;
   const double locate = costs.locate_s(head, first);
@@ -33,12 +34,14 @@ std::vector<std::uint32_t> sorted_order(std::span<const Extent> extents) {
   std::vector<std::uint32_t> order(extents.size());
   std::iota(order.begin(), order.end(), 0U);
   std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return std::tuple(extents[a].first_block, extents[a].end_block, a) < std::tuple(extents[b].first_block, extents[b].end_block, b);
+    return std::tuple(extents[a].first_block, extents[a].end_block, a) <
+           std::tuple(extents[b].first_block, extents[b].end_block, b);
   });
   return order;
 }
 
-std::vector<Run> make_runs(std::span<const Extent> extents, std::span<const std::uint32_t> sorted, const Costs& costs) {
+std::vector<Run> make_runs(std::span<const Extent> extents, std::span<const std::uint32_t> sorted,
+                           const Costs& costs) {
   std::vector<Run> runs;
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     const Extent& extent = extents[sorted[i]];
@@ -79,7 +82,8 @@ std::vector<std::size_t> shortest_first(std::uint64_t head, std::span<const Run>
   return order;
 }
 
-double runs_cost(std::uint64_t head, std::span<const Run> runs, std::span<const std::size_t> order, const Costs& costs) {
+double runs_cost(std::uint64_t head, std::span<const Run> runs, std::span<const std::size_t> order,
+                 const Costs& costs) {
   double seconds = 0;
   for (const std::size_t at : order) {
     seconds += transition_s(head, runs[at].first_block, costs);
@@ -89,24 +93,31 @@ double runs_cost(std::uint64_t head, std::span<const Run> runs, std::span<const 
 }
 
 /// Moves segments of up to three runs to where they cost less, until a pass gains nothing.
-void or_opt(std::uint64_t head, std::span<const Run> runs, std::vector<std::size_t>& order, const Costs& costs) {
+void or_opt(std::uint64_t head, std::span<const Run> runs, std::vector<std::size_t>& order,
+            const Costs& costs) {
   const auto start_of = [&](std::size_t at) { return runs[order[at]].first_block; };
-  const auto end_of = [&](std::size_t at) { return at == 0 ? head : runs[order[at - 1]].end_block; };  // head before position `at`
+  const auto end_of = [&](std::size_t at) {
+    return at == 0 ? head : runs[order[at - 1]].end_block;
+  };  // head before position `at`
   const std::size_t n = order.size();
   for (int pass = 0; pass < kOrOptPasses; ++pass) {
     bool gained = false;
     for (std::size_t length = 1; length <= kOrOptSegmentMax && length < n; ++length) {
       for (std::size_t from = 0; from + length <= n; ++from) {
         const double removed = transition_s(end_of(from), start_of(from), costs) +
-                               (from + length < n ? transition_s(runs[order[from + length - 1]].end_block, start_of(from + length), costs) : 0);
-        const double closed = from + length < n ? transition_s(end_of(from), start_of(from + length), costs) : 0;
+                               (from + length < n ? transition_s(runs[order[from + length - 1]].end_block,
+                                                                 start_of(from + length), costs)
+                                                  : 0);
+        const double closed =
+            from + length < n ? transition_s(end_of(from), start_of(from + length), costs) : 0;
         double best_gain = 1e-9;
         std::size_t best_to = from;
         for (std::size_t to = 0; to <= n; ++to) {
           if (to >= from && to <= from + length) continue;
           const double old = to < n ? transition_s(end_of(to), start_of(to), costs) : 0;
-          const double fresh = transition_s(end_of(to), start_of(from), costs) +
-                               (to < n ? transition_s(runs[order[from + length - 1]].end_block, start_of(to), costs) : 0);
+          const double fresh =
+              transition_s(end_of(to), start_of(from), costs) +
+              (to < n ? transition_s(runs[order[from + length - 1]].end_block, start_of(to), costs) : 0);
           const double gain = removed - closed + old - fresh;
           if (gain > best_gain) {
             best_gain = gain;
@@ -117,8 +128,10 @@ void or_opt(std::uint64_t head, std::span<const Run> runs, std::vector<std::size
         const auto first = order.begin() + static_cast<std::ptrdiff_t>(from);
         const auto last = first + static_cast<std::ptrdiff_t>(length);
         const auto target = order.begin() + static_cast<std::ptrdiff_t>(best_to);
-        if (best_to > from) std::rotate(first, last, target);
-        else std::rotate(target, first, last);
+        if (best_to > from)
+          std::rotate(first, last, target);
+        else
+          std::rotate(target, first, last);
         gained = true;
       }
     }
@@ -128,7 +141,8 @@ void or_opt(std::uint64_t head, std::span<const Run> runs, std::vector<std::size
 
 }  // namespace
 
-double order_cost(std::uint64_t head_block, std::span<const Extent> extents, std::span<const std::uint32_t> order, const Costs& costs) {
+double order_cost(std::uint64_t head_block, std::span<const Extent> extents,
+                  std::span<const std::uint32_t> order, const Costs& costs) {
   double seconds = 0;
   std::uint64_t head = head_block;
   for (const std::uint32_t at : order) {
@@ -161,7 +175,8 @@ Tour plan_tour(std::uint64_t head_block, std::span<const Extent> extents, const 
     std::iota(other.begin(), other.end(), std::size_t{0});
     or_opt(head_block, runs, run_order, costs);
     or_opt(head_block, runs, other, costs);
-    if (runs_cost(head_block, runs, other, costs) < runs_cost(head_block, runs, run_order, costs)) run_order = std::move(other);
+    if (runs_cost(head_block, runs, other, costs) < runs_cost(head_block, runs, run_order, costs))
+      run_order = std::move(other);
   }
   Tour tour;
   tour.order.reserve(extents.size());

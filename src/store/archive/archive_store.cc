@@ -11,12 +11,19 @@ using base::Result;
 class ArchiveStore::Uploads final : public object::Multipart {
  public:
   Uploads(object::Multipart& below, archive::Client& archive) : below_(below), archive_(archive) {}
-  async::Task<object::UploadInfo> create_upload(object::CreateUploadRequest request) override { return below_.create_upload(std::move(request)); }
-  async::Task<object::PartInfo> put_part(object::PutPartRequest request, object::ByteSource& source) override {
+  async::Task<object::UploadInfo> create_upload(object::CreateUploadRequest request) override {
+    return below_.create_upload(std::move(request));
+  }
+  async::Task<object::PartInfo> put_part(object::PutPartRequest request,
+                                         object::ByteSource& source) override {
     return below_.put_part(std::move(request), source);
   }
-  async::Task<object::PartPage> list_parts(object::ListPartsRequest request) override { return below_.list_parts(std::move(request)); }
-  async::Task<object::UploadPage> list_uploads(object::ListUploadsRequest request) override { return below_.list_uploads(std::move(request)); }
+  async::Task<object::PartPage> list_parts(object::ListPartsRequest request) override {
+    return below_.list_parts(std::move(request));
+  }
+  async::Task<object::UploadPage> list_uploads(object::ListUploadsRequest request) override {
+    return below_.list_uploads(std::move(request));
+  }
   async::Task<object::ObjectInfo> complete_upload(object::CompleteRequest request) override {
     CO_TRY(auto info, co_await below_.complete_upload(std::move(request)));
     archive_.notify_stored(info);
@@ -39,9 +46,15 @@ ArchiveStore::~ArchiveStore() = default;
 
 object::Multipart* ArchiveStore::multipart() { return uploads_.get(); }
 
-async::Task<void> ArchiveStore::create_bucket(object::BucketInfo bucket) { return below_.create_bucket(std::move(bucket)); }
-async::Task<object::BucketInfo> ArchiveStore::head_bucket(std::string bucket) { return below_.head_bucket(std::move(bucket)); }
-async::Task<void> ArchiveStore::delete_bucket(std::string bucket) { return below_.delete_bucket(std::move(bucket)); }
+async::Task<void> ArchiveStore::create_bucket(object::BucketInfo bucket) {
+  return below_.create_bucket(std::move(bucket));
+}
+async::Task<object::BucketInfo> ArchiveStore::head_bucket(std::string bucket) {
+  return below_.head_bucket(std::move(bucket));
+}
+async::Task<void> ArchiveStore::delete_bucket(std::string bucket) {
+  return below_.delete_bucket(std::move(bucket));
+}
 async::Task<std::vector<object::BucketInfo>> ArchiveStore::list_buckets() { return below_.list_buckets(); }
 
 async::Task<object::ObjectInfo> ArchiveStore::head(object::HeadRequest request) {
@@ -53,7 +66,8 @@ async::Task<object::ObjectInfo> ArchiveStore::head(object::HeadRequest request) 
 async::Task<object::ListPage> ArchiveStore::list(object::ListRequest request) {
   CO_TRY(auto page, co_await below_.list(std::move(request)));
   for (object::ObjectInfo& info : page.objects) {
-    if (info.residency == object::Residency::resident && info.attributes.storage_class == "STANDARD") continue;
+    if (info.residency == object::Residency::resident && info.attributes.storage_class == "STANDARD")
+      continue;
     CO_TRY(info.restore, co_await archive_.restore_status(info.name, info.generation));
   }
   co_return page;
@@ -65,11 +79,18 @@ async::Task<void> ArchiveStore::make_resident(object::ObjectName name) {
   if (info.residency == object::Residency::resident) co_return Result<void>{};
   CO_TRY(const bool owned, co_await archive_.owns(name, info.generation));
   if (!owned) {
-    co_return base::fail(Code::data_loss, fmt::format("the stub at {}/{} stands for nothing that the catalog knows", name.bucket, name.key),
-                         base::Scope::object);
+    co_return base::fail(
+        Code::data_loss,
+        fmt::format("the stub at {}/{} stands for nothing that the catalog knows", name.bucket, name.key),
+        base::Scope::object);
   }
-  if (!options_.recall_on_read) co_return base::fail(Code::not_resident, "the object is on tape", base::Scope::object);
-  object::RecallRequest request{.name = name, .generation = info.generation, .days = 1, .tier = object::RestoreTier::expedited, .for_reader = true};
+  if (!options_.recall_on_read)
+    co_return base::fail(Code::not_resident, "the object is on tape", base::Scope::object);
+  object::RecallRequest request{.name = name,
+                                .generation = info.generation,
+                                .days = 1,
+                                .tier = object::RestoreTier::expedited,
+                                .for_reader = true};
   CO_TRY(auto status, co_await archive_.submit(std::move(request)));
   if (status.state != object::RecallState::done) {
     auto waited = co_await archive_.wait(name, info.generation, options_.patience);
@@ -77,11 +98,13 @@ async::Task<void> ArchiveStore::make_resident(object::ObjectName name) {
       const base::Code code = waited.error().code;
       const bool goes_on = code == Code::deadline_exceeded || code == Code::closed;
       if (!goes_on) co_return waited.error();
-      co_return base::fail(Code::unavailable, "the object is being recalled from tape", base::Scope::object, base::Retry::later);
+      co_return base::fail(Code::unavailable, "the object is being recalled from tape", base::Scope::object,
+                           base::Retry::later);
     }
     status = std::move(*waited);
   }
-  if (status.state == object::RecallState::failed) co_return base::fail(Code::data_loss, status.explanation, base::Scope::object);
+  if (status.state == object::RecallState::failed)
+    co_return base::fail(Code::data_loss, status.explanation, base::Scope::object);
   co_return Result<void>{};
 }
 
@@ -94,7 +117,8 @@ async::Task<std::unique_ptr<object::Reader>> ArchiveStore::get(object::GetReques
   auto landed = co_await below_.get(again);
   // Evicted again in between: the client comes back.
   if (!landed.has_value() && landed.error().code == Code::not_resident && options_.recall_on_read) {
-    co_return base::fail(Code::unavailable, "the object is being recalled from tape", base::Scope::object, base::Retry::later);
+    co_return base::fail(Code::unavailable, "the object is being recalled from tape", base::Scope::object,
+                         base::Retry::later);
   }
   co_return landed;
 }

@@ -1,9 +1,10 @@
 #pragma once
-// A store with an archive behind it: everything goes to the store below; what is evicted is recalled, listed with its restore status, and reported
-// to the archiver when stored or removed. A stub that the catalog does not own is never taken for an object (rule 4 of docs/architecture.md): get and
-// copy answer data_loss (scope object). A get of an evicted object is not_resident; with recall_on_read it submits a recall, waits up to the
-// patience, then opens the landed file; past it unavailable with Retry::later (the gateway answers 503 SlowDown with Retry-After), the recall goes on and the retry
-// joins it (rule 9).
+// A store with an archive behind it: everything goes to the store below; what is evicted is recalled, listed
+// with its restore status, and reported to the archiver when stored or removed. A stub that the catalog does
+// not own is never taken for an object (rule 4 of docs/architecture.md): get and copy answer data_loss (scope
+// object). A get of an evicted object is not_resident; with recall_on_read it submits a recall, waits up to
+// the patience, then opens the landed file; past it unavailable with Retry::later (the gateway answers 503
+// SlowDown with Retry-After), the recall goes on and the retry joins it (rule 9).
 
 #include <memory>
 

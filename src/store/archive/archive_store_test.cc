@@ -18,7 +18,8 @@ class ArchiveStoreTest : public ::testing::Test {
     rig_.set_policy();
   }
   void make(bool recall_on_read) {
-    store_ = std::make_unique<ArchiveStore>(rig_.disk(), rig_.manager(), ArchiveStoreOptions{.recall_on_read = recall_on_read, .patience = 45s});
+    store_ = std::make_unique<ArchiveStore>(
+        rig_.disk(), rig_.manager(), ArchiveStoreOptions{.recall_on_read = recall_on_read, .patience = 45s});
   }
   void put_and_evict() {
     rig_.put("k", rig_.bytes(5000));
@@ -34,7 +35,9 @@ class ArchiveStoreTest : public ::testing::Test {
     TRY_VOID(rig_.run(object::read_full(*reader, bytes)));
     return std::string(base::as_text(bytes));
   }
-  object::ObjectInfo head(std::string key) { return rig_.run(store_->head({.name = {"b", std::move(key)}, .conditions = {}})).value(); }
+  object::ObjectInfo head(std::string key) {
+    return rig_.run(store_->head({.name = {"b", std::move(key)}, .conditions = {}})).value();
+  }
 
   ArchiveRig rig_;
   std::unique_ptr<ArchiveStore> store_;
@@ -57,7 +60,8 @@ TEST_F(ArchiveStoreTest, WithRecallOnReadTheReaderWaitsAndReads) {
 
 TEST_F(ArchiveStoreTest, PastItsPatienceTheReaderIsToldToComeBackAndJoins) {
   put_and_evict();
-  store_ = std::make_unique<ArchiveStore>(rig_.disk(), rig_.manager(), ArchiveStoreOptions{.recall_on_read = true, .patience = 1s});
+  store_ = std::make_unique<ArchiveStore>(rig_.disk(), rig_.manager(),
+                                          ArchiveStoreOptions{.recall_on_read = true, .patience = 1s});
   const auto early = get("k");
   ASSERT_FALSE(early);
   EXPECT_EQ(early.error().code, base::Code::unavailable);
@@ -100,7 +104,8 @@ TEST_F(ArchiveStoreTest, TellsTheArchiverOfWhatItStoresAndRemoves) {
   request.seal = [] { return base::Result<object::Seal>(object::Seal{.etag = "e", .checksums = {}}); };
   object::MemorySource source(base::as_bytes("hello"));
   ASSERT_TRUE(rig_.run(store_->put(std::move(request), source)));
-  EXPECT_NE(rig_.why("new").explanation.find("waits for pool"), std::string::npos) << rig_.why("new").explanation;
+  EXPECT_NE(rig_.why("new").explanation.find("waits for pool"), std::string::npos)
+      << rig_.why("new").explanation;
   object::RemoveRequest removal;
   removal.name = {"b", "new"};
   EXPECT_TRUE(rig_.run(store_->remove(removal)).value());
