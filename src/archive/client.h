@@ -140,8 +140,8 @@ class Client : public object::RecallQueue, public object::Archiver {
   /// failed.
   virtual async::Task<StatusView> archive_now(std::string bucket, std::string prefix) = 0;
   virtual async::Task<EvictOutcome> evict(std::string bucket, std::string prefix) = 0;
-  /// Queues a recall for everything evicted under a prefix (or the given keys, in that order); returns how
-  /// many.
+  /// Queues a recall for everything evicted under a prefix (or the given keys, in that order; days 0: nothing
+  /// is pinned); returns how many.
   virtual async::Task<std::uint64_t> recall(std::string bucket, std::string prefix,
                                             std::vector<std::string> keys, std::uint32_t days) = 0;
   virtual async::Task<RecallEstimate> estimate(std::string bucket, std::vector<std::string> keys) = 0;

@@ -105,22 +105,30 @@ async::Task<void> Manager::Core::mount_fresh(Station& station, const std::string
   const bool blank = !volume.has_value() && volume.error().code == Code::not_found &&
                      volume.error().scope == base::Scope::cartridge;
   if (blank && for_writing) {
+    // The catalog notes the intent first. A cartridge that it has as blank from before, and that mount finds
+    // without a volume, was being formatted by us when the power went: it may be formatted over. Anything
+    // else that is not blank is somebody's.
+    const bool begun = volumes_.contains(barcode) && volumes_[barcode].state == VolumeState::blank;
+    VolumeRow row = volumes_[barcode];
+    row.barcode = barcode;
+    row.pool = pool_of_[barcode];
+    CO_TRY_VOID(co_await put_volume(std::move(row)));
     tape::ltfs::FormatOptions format{.barcode = barcode,
                                      .volume_name = barcode,
                                      .media_pool = pool_of_[barcode],
                                      .block_bytes = options_.tape_block_bytes,
-                                     .overwrite = false};
+                                     .overwrite = begun};
     volume = co_await tape::ltfs::Volume::format(drive, environment, std::move(format), {});
   }
   if (!volume.has_value()) {
-    const bool unreadable = !blank && volume.error().scope == base::Scope::cartridge;
+    const bool foreign =
+        volume.error().code == Code::unsupported || volume.error().code == Code::already_exists;
+    const bool unreadable = foreign || (!blank && volume.error().scope == base::Scope::cartridge);
     if (unreadable) {
       VolumeRow row = volumes_[barcode];
       row.barcode = barcode;
       row.pool = pool_of_[barcode];
-      row.state = volume.error().code == Code::unsupported || volume.error().code == Code::already_exists
-                      ? VolumeState::foreign
-                      : VolumeState::damaged;
+      row.state = foreign ? VolumeState::foreign : VolumeState::damaged;
       CO_TRY_VOID(co_await put_volume(std::move(row)));
     }
     co_return volume.error();

@@ -150,7 +150,7 @@ async::Task<std::uint64_t> Manager::Core::enqueue_all(std::vector<ObjectRow> row
     recall->request = {.id = 0,
                        .object = row.id,
                        .state = RecallState::queued,
-                       .for_reader = false,
+                       .for_reader = days == 0,
                        .tier = object::RestoreTier::bulk,
                        .days = days,
                        .asked = clock().now(),

@@ -250,13 +250,10 @@ class ArchiveRig {
       crash_.step();
     }
     stop();
+    expect_ok(vtl_->power_cut(seed));
     close_library();
     state_ = saved_;
     crash_ = {};
-    auto opened = vtl::Library::open(vtl_options_);
-    ASSERT_TRUE(opened) << to_string(opened.error());
-    expect_ok((*opened)->power_cut(seed));
-    opened->reset();
     open_library();
     start();
   }
@@ -291,15 +288,15 @@ class ArchiveRig {
     EXPECT_TRUE(result) << (result ? "" : to_string(result.error()));
   }
 
-  void set_policy(std::vector<std::string> pools = {"one", "two"}, std::uint64_t bundle_below = 64 << 10) {
+  void set_policy(std::vector<std::string> pools = {"one", "two"}, std::uint64_t bundle_below = 64 << 10,
+                  std::string verify = "read-back") {
     archive::Policy policy;
     policy.bucket = "b";
     policy.pools = std::move(pools);
     policy.bundle_below_bytes = bundle_below;
-    policy_ = policy;
+    policy.verify = std::move(verify);
     expect_ok(run(manager_->set_policy(policy)));
   }
-  archive::Policy& policy() { return policy_; }
 
   object::ObjectInfo put(const std::string& key, const std::string& bytes) {
     object::PutRequest request;
@@ -422,7 +419,6 @@ class ArchiveRig {
   int saves_ = 0;
   vtl::Options vtl_options_;
   archive::Options options_;
-  archive::Policy policy_;
   CrashSwitch crash_;
   EventList events_;
   std::unique_ptr<base::BufferPool> buffers_;
