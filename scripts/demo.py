@@ -104,7 +104,7 @@ class Demo:
         asked = self.work / "keys.json"
         asked.write_text(json.dumps(keys))
         estimate = self.json("archive", "estimate", "--bucket", BUCKET, "--keys", asked)
-        self.server.cli("archive", "recall", "--bucket", BUCKET, "--keys", asked, "--wait")
+        self.server.cli("archive", "recall", "--bucket", BUCKET, "--keys", asked, "--days", "0", "--wait")
         hours = [f"{name} {estimate[key] / 3600:.2f}" for name, key in
                  (("in the order asked", "as_asked_s"), ("by position on tape", "by_position_s"), ("Reelway", "planned_s"), ("lower bound", "lower_bound_s"))]
         say("recalled", f"{len(keys)} objects; hours of LTO-9 drive time on the modelled clock: " + " | ".join(hours))
@@ -117,9 +117,9 @@ class Demo:
         copy = self.why(key)["copies"][0]
         self.server.cli("archive", "evict", "--bucket", BUCKET, "--prefix", key)
         self.server.stop()   # the cartridge lies on a table while its bit is flipped
-        self.server.cli_offline("vtl", "flip-bit", f"{self.server.vtl}", copy["barcode"], "--partition", "1", "--block", str(copy["block"]))
+        self.server.cli("vtl", "flip-bit", self.server.vtl, copy["barcode"], "--partition", "1", "--block", str(copy["block"]))
         self.server.start()
-        self.server.cli("archive", "recall", "--bucket", BUCKET, "--prefix", key, "--wait")
+        self.server.cli("archive", "recall", "--bucket", BUCKET, "--prefix", key, "--days", "0", "--wait")
         self.check_one(key)
         self.server.cli("archive", "now", "--bucket", BUCKET)
         copies = self.why(key)["copies"]
@@ -140,10 +140,10 @@ class Demo:
             path.unlink()
         self.server.start()
         report = self.json("tape", "import")
-        known = self.json("archive", "status")["objects_archived"]
+        known = report["objects"]
         if known != len(self.files):
             raise Failed(f"{known} of {len(self.files)} objects came back from the tapes: {report}")
-        self.server.cli("archive", "recall", "--bucket", BUCKET, "--wait")
+        self.server.cli("archive", "recall", "--bucket", BUCKET, "--days", "0", "--wait")
         say("deleted", f"the catalog: rebuilt from the tapes, {known} of {len(self.files)} objects")
 
     def stage_kill(self):
