@@ -3,6 +3,7 @@ import datetime
 
 import pytest
 import requests_lite as web
+from botocore.config import Config
 from conftest import raw_client
 
 
@@ -87,7 +88,8 @@ def test_presigned_for_another_method(raw, bucket):
     assert (answer.status, answer.code) == (403, "SignatureDoesNotMatch")
 
 
-def test_boto3_presigned_url(s3, raw, bucket):
+def test_boto3_presigned_url(server, raw, bucket):
+    s3 = server.client(config=Config(signature_version="s3v4"))
     s3.put_object(Bucket=bucket, Key="a+b c=d", Body=b"x" * 1000)
     url = s3.generate_presigned_url("get_object", Params={"Bucket": bucket, "Key": "a+b c=d"}, ExpiresIn=60)
     answer = web.request(raw, "GET", "/" + url.split("/", 3)[3])

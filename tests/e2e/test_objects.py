@@ -225,7 +225,7 @@ def test_symbolic_links_lead_nowhere(server, s3, raw, bucket):
     (server.root / bucket / "folder").symlink_to("/etc")
     assert raw.request("GET", f"/{bucket}/link").status == 404
     assert raw.request("GET", f"/{bucket}/folder/passwd").status == 404
-    assert raw.request("GET", f"/{bucket}/..%2F..%2Fetc%2Fpasswd").status == 404
+    assert raw.request("GET", f"/{bucket}/../../etc/passwd").status == 404
     assert [item["Key"] for item in s3.list_objects_v2(Bucket=bucket)["Contents"]] == ["key"]
 
 
