@@ -186,14 +186,14 @@ async::Task<void> Manager::Core::import_journal(tape::ltfs::Volume& volume, Impo
 }
 
 async::Task<void> Manager::Core::import_station(Station& station, std::string barcode, ImportView& view) {
-  auto mounted = co_await mount(station, barcode, false);
+  // Not mount(): a blank cartridge is no trouble here.
+  auto mounted = co_await mount_fresh(station, barcode, false);
   const bool blank = !mounted.has_value() && mounted.error().code == Code::not_found &&
                      mounted.error().scope == base::Scope::cartridge;
+  if (blank) co_return co_await dismount(station);
   if (!mounted.has_value()) {
-    if (!blank)
-      problem(view, fmt::format("{}: {}", barcode, base::to_string(mounted.error())));
-    else
-      co_return co_await dismount(station);
+    note_drive_error(station, mounted.error());
+    problem(view, fmt::format("{}: {}", barcode, base::to_string(mounted.error())));
     co_return Result<void>{};
   }
   station.state = "importing";

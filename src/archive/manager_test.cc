@@ -415,5 +415,39 @@ TEST(Crash, AtAnyStepOfArchivingEvictingAndRecallingLosesNothing) {
   }
 }
 
+TEST(Faults, OfDrivesMediaAndRobotDelayButLoseNothing) {
+  for (std::uint64_t seed = 1; seed <= 25; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    ArchiveRig rig(2, seed);
+    rig.start();
+    rig.set_policy({"one", "two"}, 10'000);
+    const auto plan_faults = [&rig] {
+      for (int i = 0; i < 4; ++i) {
+        const auto which = rig.rng().below(5);
+        const auto device = which == 4 ? vtl::DeviceId::changer()
+                                       : vtl::DeviceId::drive(static_cast<std::uint32_t>(which % 2));
+        // Unrecovered read or write error, hardware error, aborted command.
+        static constexpr scsi::Sense kSenses[] = {
+            {.key = 3, .asc = 0x11}, {.key = 3, .asc = 0x0c}, {.key = 4, .asc = 0x44}, {.key = 0xb}};
+        rig.vtl().faults().add(
+            {.device = device, .nth = 1 + rig.rng().below(60), .sense = kSenses[rig.rng().below(4)]});
+      }
+    };
+    plan_faults();
+    for (int i = 0; i < 6; ++i) rig.put("k" + std::to_string(i), rig.bytes(500 + rig.rng().below(60'000)));
+    (void)rig.run(rig.manager().archive_now("b", ""));
+    plan_faults();
+    (void)rig.evict();
+    rig.recall_all(false);
+    rig.vtl().faults().clear();
+    rig.pass(1h);
+    rig.archive_now();
+    (void)rig.evict();
+    rig.recall_all();
+    rig.expect_content();
+    if (::testing::Test::HasFailure()) break;
+  }
+}
+
 }  // namespace
 }  // namespace reelway::archive
