@@ -1,6 +1,6 @@
-// The reference of the PUT benchmarks: accepts one loopback connection after another, receives `bytes` from each and writes them to a new file, which
-// is published by rename; with `md5` it also computes the MD5 as the bytes pass. Answers one byte when a file is in place.
-// Usage: receive_loop PORT BYTES FOLDER [md5]
+// The reference of the PUT benchmarks: accepts one loopback connection after another, receives `bytes` from
+// each and writes them to a new file, which is published by rename; with `md5` it also computes the MD5 as
+// the bytes pass. Answers one byte when a file is in place. Usage: receive_loop PORT BYTES FOLDER [md5]
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -25,14 +25,16 @@ int listen_on(std::uint16_t port) {
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (::bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 || ::listen(listener, 16) != 0) {
+  if (::bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+      ::listen(listener, 16) != 0) {
     std::perror("receive_loop");
     std::exit(1);
   }
   return listener;
 }
 
-bool receive_file(int connection, std::size_t bytes, const std::string& folder, EVP_MD_CTX* md5, std::vector<char>& buffer) {
+bool receive_file(int connection, std::size_t bytes, const std::string& folder, EVP_MD_CTX* md5,
+                  std::vector<char>& buffer) {
   const std::string temporary = folder + "/receiving";
   const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   std::size_t done = 0;

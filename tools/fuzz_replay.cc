@@ -1,4 +1,5 @@
-// Runs a fuzzer's entry point over the files named on the command line, so that saved inputs are checked by every build.
+// Runs a fuzzer's entry point over the files named on the command line, so that saved inputs are checked by
+// every build.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

@@ -1,6 +1,6 @@
 #pragma once
-// Time always comes from a Clock that was handed in, so that tests and simulations own it. `now` is UTC for people and records;
-// `steady_now` never jumps and is what deadlines and durations use.
+// Time always comes from a Clock that was handed in, so that tests and simulations own it. `now` is UTC for
+// people and records; `steady_now` never jumps and is what deadlines and durations use.
 
 #include <chrono>
 #include <mutex>

@@ -18,7 +18,8 @@ Result<Bytes> from_hex(std::string_view text);     ///< both cases; even length
 std::string to_base64(ByteView bytes);             ///< RFC 4648 section 4, padded
 Result<Bytes> from_base64(std::string_view text);  ///< padded, no white space, zero pad bits
 
-/// RFC 3986 unreserved characters stay, everything else becomes %XX in upper case; '/' stays when `keep_slash`.
+/// RFC 3986 unreserved characters stay, everything else becomes %XX in upper case; '/' stays when
+/// `keep_slash`.
 std::string percent_encode(std::string_view text, bool keep_slash);
 /// %XX to bytes; '+' to space when `plus_is_space`. invalid_argument for a broken escape.
 Result<std::string> percent_decode(std::string_view text, bool plus_is_space);

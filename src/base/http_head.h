@@ -1,5 +1,6 @@
 #pragma once
-// The head of an HTTP/1.1 request or response as a plain value. Field names compare without regard to case; the order of fields is kept.
+// The head of an HTTP/1.1 request or response as a plain value. Field names compare without regard to case;
+// the order of fields is kept.
 
 #include <cstdint>
 #include <optional>

@@ -1,6 +1,6 @@
 #pragma once
-// What rooms need to say, without knowing who listens. obs/ implements both; the null versions are the default. No key, secret, token or
-// rkey may ever be an argument.
+// What rooms need to say, without knowing who listens. obs/ implements both; the null versions are the
+// default. No key, secret, token or rkey may ever be an argument.
 
 #include <cstdint>
 #include <string_view>
@@ -15,7 +15,8 @@ class Log {
   virtual void write(LogLevel level, std::string_view room, std::string_view message) = 0;
 };
 
-/// Counters, gauges and histograms by name; labels are part of the name as in Prometheus: `reelway_puts_total{plane="http"}`.
+/// Counters, gauges and histograms by name; labels are part of the name as in Prometheus:
+/// `reelway_puts_total{plane="http"}`.
 class Meter {
  public:
   virtual ~Meter() = default;

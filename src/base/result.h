@@ -1,7 +1,8 @@
 #pragma once
-// Expected failures are values: every function that can fail returns Result<T>. An Error says what happened (code), the largest thing
-// that is broken (scope), whether trying again can help (retry), and a sentence for the log (detail), which never reaches an S3 client.
-// Exceptions mean a bug or no memory. Propagate with TRY, TRY_VOID, CO_TRY, CO_TRY_VOID and nothing else.
+// Expected failures are values: every function that can fail returns Result<T>. An Error says what happened
+// (code), the largest thing that is broken (scope), whether trying again can help (retry), and a sentence for
+// the log (detail), which never reaches an S3 client. Exceptions mean a bug or no memory. Propagate with TRY,
+// TRY_VOID, CO_TRY, CO_TRY_VOID and nothing else.
 
 #include <cstdint>
 #include <expected>
@@ -12,7 +13,7 @@
 namespace reelway::base {
 
 enum class Code : std::uint8_t {
-  invalid_argument,     // the caller's words make no sense
+  invalid_argument,  // the caller's words make no sense
   not_found,
   already_exists,
   not_empty,            // a bucket or folder that still holds something
@@ -20,17 +21,17 @@ enum class Code : std::uint8_t {
   not_modified,         // a GET or HEAD condition that answers "unchanged"
   out_of_range,
   access_denied,
-  not_resident,         // the bytes are on tape only
-  busy,                 // somebody else holds it; the same call may work soon
+  not_resident,  // the bytes are on tape only
+  busy,          // somebody else holds it; the same call may work soon
   deadline_exceeded,
   cancelled,
-  unavailable,          // a server, device or peer does not answer
-  data_loss,            // bytes that should be there are not, or fail their checksum
-  checksum_mismatch,    // bytes do not have the checksum that the caller declared
+  unavailable,        // a server, device or peer does not answer
+  data_loss,          // bytes that should be there are not, or fail their checksum
+  checksum_mismatch,  // bytes do not have the checksum that the caller declared
   no_space,
   too_large,
   unsupported,
-  closed,               // the other end went away in an orderly manner
+  closed,  // the other end went away in an orderly manner
   internal,
 };
 
@@ -63,7 +64,8 @@ inline Error fail(Code code, std::string detail, Scope scope = Scope::request, R
   return Error{.code = code, .detail = std::move(detail), .scope = scope, .retry = retry};
 }
 
-/// The error for an errno value: ENOENT is not_found, ENOSPC and EDQUOT no_space, and so on; `what` says what was tried.
+/// The error for an errno value: ENOENT is not_found, ENOSPC and EDQUOT no_space, and so on; `what` says what
+/// was tried.
 Error from_errno(int error_number, std::string_view what);
 
 }  // namespace reelway::base
@@ -71,9 +73,9 @@ Error from_errno(int error_number, std::string_view what);
 #define REELWAY_CONCAT_(a, b) a##b
 #define REELWAY_CONCAT(a, b) REELWAY_CONCAT_(a, b)
 
-#define REELWAY_TRY_(tmp, declaration, expression, leave)  \
-  auto tmp = (expression);                                 \
-  if (!tmp.has_value()) leave std::move(tmp).error();      \
+#define REELWAY_TRY_(tmp, declaration, expression, leave) \
+  auto tmp = (expression);                                \
+  if (!tmp.has_value()) leave std::move(tmp).error();     \
   declaration = std::move(*tmp)
 #define REELWAY_TRY_VOID_(tmp, expression, leave) \
   if (auto tmp = (expression); !tmp.has_value()) leave std::move(tmp).error()

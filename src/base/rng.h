@@ -1,5 +1,6 @@
 #pragma once
-// Randomness that is handed in: the system's for keys and identifiers, a seeded one for tests and simulations.
+// Randomness that is handed in: the system's for keys and identifiers, a seeded one for tests and
+// simulations.
 
 #include <cstdint>
 #include <mutex>
@@ -37,7 +38,8 @@ class SeededRng final : public Rng {
   std::uint64_t state_[4];
 };
 
-/// 26 characters of Crockford base 32: 48 bits of milliseconds, 80 random bits (the ULID specification). Sorts by time.
+/// 26 characters of Crockford base 32: 48 bits of milliseconds, 80 random bits (the ULID specification).
+/// Sorts by time.
 std::string make_ulid(const Clock& clock, Rng& rng);
 
 }  // namespace reelway::base

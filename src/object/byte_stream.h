@@ -1,7 +1,8 @@
 #pragma once
-// Asynchronous byte streams. An HTTP body (aws-chunked too), an RDMA pull, a file and a tape extent are all sources, so PUT is one code path
-// whatever the road; hashing is a stage in it. The reader's memory decides about copies: when `into` lies in a pool chunk, sources that can place
-// bytes there directly (a file, a plane, a socket) do.
+// Asynchronous byte streams. An HTTP body (aws-chunked too), an RDMA pull, a file and a tape extent are all
+// sources, so PUT is one code path whatever the road; hashing is a stage in it. The reader's memory decides
+// about copies: when `into` lies in a pool chunk, sources that can place bytes there directly (a file, a
+// plane, a socket) do.
 
 #include <cstdint>
 #include <optional>
@@ -17,8 +18,9 @@ class ByteSource {
   virtual ~ByteSource() = default;
   /// Total bytes this source will give, where known beforehand.
   virtual std::optional<std::uint64_t> length() const = 0;
-  /// Fills a prefix of `into` (not empty) and returns its size; 0 only at the end. A short read is not the end. After an error the source is
-  /// dead. Errors: closed (the peer went away short of its promise), checksum_mismatch, deadline_exceeded, data_loss.
+  /// Fills a prefix of `into` (not empty) and returns its size; 0 only at the end. A short read is not the
+  /// end. After an error the source is dead. Errors: closed (the peer went away short of its promise),
+  /// checksum_mismatch, deadline_exceeded, data_loss.
   virtual async::Task<std::size_t> read(base::MutableBytes into) = 0;
 };
 

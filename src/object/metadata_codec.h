@@ -1,6 +1,7 @@
 #pragma once
-// The one binary form of an object's metadata: a CBOR map (RFC 8949), used in the disk attribute, the sidecar, the tape attributes and the
-// catalog. docs/formats/metadata.md lists the keys. Unknown keys are ignored by decode, so that older servers read newer trees.
+// The one binary form of an object's metadata: a CBOR map (RFC 8949), used in the disk attribute, the
+// sidecar, the tape attributes and the catalog. docs/formats/metadata.md lists the keys. Unknown keys are
+// ignored by decode, so that older servers read newer trees.
 
 #include "object/types.h"
 

@@ -1,7 +1,7 @@
 #pragma once
-// A place where objects live. All calls are safe from several reactors at once. put, copy, complete are durable and whole when they return
-// success, and leave no trace when they return an error (as far as the store's durability option says). The store knows nothing of HTTP, RDMA or
-// who is asking.
+// A place where objects live. All calls are safe from several reactors at once. put, copy, complete are
+// durable and whole when they return success, and leave no trace when they return an error (as far as the
+// store's durability option says). The store knows nothing of HTTP, RDMA or who is asking.
 
 #include <functional>
 #include <memory>
@@ -15,14 +15,16 @@
 
 namespace reelway::object {
 
-/// An open file of which [offset, offset + length) are the bytes asked for; lives as long as its Reader. For sendfile(2).
+/// An open file of which [offset, offset + length) are the bytes asked for; lives as long as its Reader. For
+/// sendfile(2).
 struct FileSegment {
   int descriptor = -1;
   std::uint64_t offset = 0;
   std::uint64_t length = 0;
 };
 
-/// An object opened for reading: everything that can be refused was refused before it exists. Gives exactly range().length bytes.
+/// An object opened for reading: everything that can be refused was refused before it exists. Gives exactly
+/// range().length bytes.
 class Reader : public ByteSource {
  public:
   virtual const ObjectInfo& info() const = 0;
@@ -51,8 +53,8 @@ struct GetRequest {
   std::optional<std::uint32_t> part_number;  ///< from 1; excludes range
 };
 
-/// What is known only after a source's last byte. The store calls the sealer once, after the source's end and before anything becomes visible;
-/// an error from it makes the put fail with that error and store nothing.
+/// What is known only after a source's last byte. The store calls the sealer once, after the source's end and
+/// before anything becomes visible; an error from it makes the put fail with that error and store nothing.
 struct Seal {
   std::string etag;
   std::vector<Checksum> checksums;
@@ -89,10 +91,10 @@ struct ListRequest {
 };
 
 struct ListPage {
-  std::vector<ObjectInfo> objects;            ///< in byte order of keys; user attributes may be left out
-  std::vector<std::string> common_prefixes;   ///< in byte order
+  std::vector<ObjectInfo> objects;           ///< in byte order of keys; user attributes may be left out
+  std::vector<std::string> common_prefixes;  ///< in byte order
   bool truncated = false;
-  std::string next_start_after;               ///< the largest key or common prefix of this page, when truncated
+  std::string next_start_after;  ///< the largest key or common prefix of this page, when truncated
 };
 
 class Multipart;
@@ -102,16 +104,21 @@ class Store {
  public:
   virtual ~Store() = default;
 
-  virtual async::Task<void> create_bucket(BucketInfo bucket) = 0;             ///< already_exists
-  virtual async::Task<BucketInfo> head_bucket(std::string bucket) = 0;        ///< not_found
-  virtual async::Task<void> delete_bucket(std::string bucket) = 0;            ///< not_found, not_empty
-  virtual async::Task<std::vector<BucketInfo>> list_buckets() = 0;            ///< in byte order
+  virtual async::Task<void> create_bucket(BucketInfo bucket) = 0;       ///< already_exists
+  virtual async::Task<BucketInfo> head_bucket(std::string bucket) = 0;  ///< not_found
+  virtual async::Task<void> delete_bucket(std::string bucket) = 0;      ///< not_found, not_empty
+  virtual async::Task<std::vector<BucketInfo>> list_buckets() = 0;      ///< in byte order
 
-  // A missing bucket and a missing key are both not_found: is_bucket_not_found() and is_object_not_found() tell them apart.
-  virtual async::Task<ObjectInfo> head(HeadRequest request) = 0;              ///< not_found, not_modified, precondition_failed
-  virtual async::Task<std::unique_ptr<Reader>> get(GetRequest request) = 0;   ///< as head; out_of_range, not_resident
-  virtual async::Task<ObjectInfo> put(PutRequest request, ByteSource& source) = 0;  ///< precondition_failed, no_space, too_large
-  virtual async::Task<ObjectInfo> copy(CopyRequest request) = 0;              ///< not_found, precondition_failed, not_resident
+  // A missing bucket and a missing key are both not_found: is_bucket_not_found() and is_object_not_found()
+  // tell them apart.
+  virtual async::Task<ObjectInfo> head(
+      HeadRequest request) = 0;  ///< not_found, not_modified, precondition_failed
+  virtual async::Task<std::unique_ptr<Reader>> get(
+      GetRequest request) = 0;  ///< as head; out_of_range, not_resident
+  virtual async::Task<ObjectInfo> put(PutRequest request,
+                                      ByteSource& source) = 0;  ///< precondition_failed, no_space, too_large
+  virtual async::Task<ObjectInfo> copy(
+      CopyRequest request) = 0;  ///< not_found, precondition_failed, not_resident
   /// Absent is success; true when something was removed.
   virtual async::Task<bool> remove(RemoveRequest request) = 0;
   virtual async::Task<ListPage> list(ListRequest request) = 0;
@@ -120,8 +127,8 @@ class Store {
   virtual Tiered* tiered() { return nullptr; }
 };
 
-/// The two kinds of not_found that a client must be able to tell apart. Both have Code::not_found; the scope tells them apart: `library` for the
-/// bucket (the container), `object` for the key.
+/// The two kinds of not_found that a client must be able to tell apart. Both have Code::not_found; the scope
+/// tells them apart: `library` for the bucket (the container), `object` for the key.
 base::Error bucket_not_found(const std::string& bucket);
 base::Error object_not_found(const ObjectName& name);
 base::Error upload_not_found(const std::string& upload_id);  ///< scope `connection`: the upload
@@ -163,8 +170,9 @@ struct PutPartRequest {
 struct CompleteRequest {
   ObjectName name;
   std::string upload_id;
-  std::vector<std::uint32_t> part_numbers;  ///< ascending; the gateway has checked ETags, sizes and checksums against list_parts
-  Seal seal;                                ///< of the whole object
+  std::vector<std::uint32_t>
+      part_numbers;  ///< ascending; the gateway has checked ETags, sizes and checksums against list_parts
+  Seal seal;         ///< of the whole object
   Conditions conditions;
 };
 
@@ -184,7 +192,7 @@ struct ListUploadsRequest {
   std::string bucket;
   std::string prefix;
   std::string delimiter;
-  std::string key_marker;        ///< exclusive, unless upload_id_marker is given too
+  std::string key_marker;  ///< exclusive, unless upload_id_marker is given too
   std::string upload_id_marker;
   std::size_t count_max = 1000;
 };
@@ -200,11 +208,12 @@ class Multipart {
  public:
   virtual ~Multipart() = default;
   virtual async::Task<UploadInfo> create_upload(CreateUploadRequest request) = 0;
-  virtual async::Task<PartInfo> put_part(PutPartRequest request, ByteSource& source) = 0;  ///< replaces a part of that number
+  virtual async::Task<PartInfo> put_part(PutPartRequest request,
+                                         ByteSource& source) = 0;  ///< replaces a part of that number
   virtual async::Task<PartPage> list_parts(ListPartsRequest request) = 0;
   virtual async::Task<UploadPage> list_uploads(ListUploadsRequest request) = 0;
-  /// invalid_argument when a part is missing. The upload is gone afterwards, parts that were not named included. Completing again with the same
-  /// upload id answers upload_not_found.
+  /// invalid_argument when a part is missing. The upload is gone afterwards, parts that were not named
+  /// included. Completing again with the same upload id answers upload_not_found.
   virtual async::Task<ObjectInfo> complete_upload(CompleteRequest request) = 0;
   virtual async::Task<void> abort_upload(ObjectName name, std::string upload_id) = 0;  ///< upload_not_found
 };

@@ -1,6 +1,7 @@
 #pragma once
-// What the archive needs of a store, and what the gateway needs of the archive. Words: archive (disk to tape), evict (drop the disk copy),
-// recall (tape to disk). Rules 3 to 6 of docs/architecture.md (an object's life) are contracts of these calls.
+// What the archive needs of a store, and what the gateway needs of the archive. Words: archive (disk to
+// tape), evict (drop the disk copy), recall (tape to disk). Rules 3 to 6 of docs/architecture.md (an object's
+// life) are contracts of these calls.
 
 #include <memory>
 #include <optional>
@@ -31,15 +32,17 @@ class ArchiveReader : public ByteSource {
  public:
   virtual const ObjectInfo& info() const = 0;
   virtual const Identity& identity() const = 0;
-  /// After the last byte: the identity now. precondition_failed when the object changed meanwhile or somebody holds it open for writing.
+  /// After the last byte: the identity now. precondition_failed when the object changed meanwhile or somebody
+  /// holds it open for writing.
   virtual async::Task<Identity> confirm_unchanged() = 0;
 };
 
 /// Takes the bytes of a recall. Destroyed without commit, it leaves no trace.
 class RecallWriter : public ByteSink {
  public:
-  /// Checks size and `expected` (SHA-256 or CRC64NVME of the whole) and exchanges the stub for the file (rule 5). The object's metadata, owner,
-  /// mode and times come back from the sidecar. checksum_mismatch, precondition_failed (the stub is not the recorded one: a conflict).
+  /// Checks size and `expected` (SHA-256 or CRC64NVME of the whole) and exchanges the stub for the file (rule
+  /// 5). The object's metadata, owner, mode and times come back from the sidecar. checksum_mismatch,
+  /// precondition_failed (the stub is not the recorded one: a conflict).
   virtual async::Task<Identity> commit(const Checksum& expected) = 0;
 };
 
@@ -53,23 +56,30 @@ class Tiered {
  public:
   virtual ~Tiered() = default;
 
-  /// Objects of a bucket in key order after `start_after`, with their identities, at most `count_max`. Residency is true on disk.
-  virtual async::Task<std::vector<TierEntry>> scan(std::string bucket, std::string prefix, std::string start_after, std::size_t count_max) = 0;
+  /// Objects of a bucket in key order after `start_after`, with their identities, at most `count_max`.
+  /// Residency is true on disk.
+  virtual async::Task<std::vector<TierEntry>> scan(std::string bucket, std::string prefix,
+                                                   std::string start_after, std::size_t count_max) = 0;
 
-  /// busy: changed less than `settle` ago, or open for writing elsewhere. A file born by POSIX is given a generation first. not_resident: a stub.
+  /// busy: changed less than `settle` ago, or open for writing elsewhere. A file born by POSIX is given a
+  /// generation first. not_resident: a stub.
   virtual async::Task<std::unique_ptr<ArchiveReader>> open_for_archive(ObjectName name) = 0;
 
-  /// Rule 3. Success: the key is a stub, the bytes are gone from disk, the value is the stub's identity. busy: somebody has it open.
-  /// precondition_failed: it is not `archived` any more. unsupported: the file system's leases are not to be believed.
+  /// Rule 3. Success: the key is a stub, the bytes are gone from disk, the value is the stub's identity.
+  /// busy: somebody has it open. precondition_failed: it is not `archived` any more. unsupported: the file
+  /// system's leases are not to be believed.
   virtual async::Task<Identity> evict(ObjectName name, Identity archived) = 0;
 
   /// Rule 5. precondition_failed: the key is not the stub of `generation`.
-  virtual async::Task<std::unique_ptr<RecallWriter>> begin_recall(ObjectName name, std::string generation) = 0;
+  virtual async::Task<std::unique_ptr<RecallWriter>> begin_recall(ObjectName name,
+                                                                  std::string generation) = 0;
 
-  /// Recreates an evicted object's stub and sidecar from what a tape says of it (catalog rebuilt, disk lost). already_exists: the key is taken.
+  /// Recreates an evicted object's stub and sidecar from what a tape says of it (catalog rebuilt, disk lost).
+  /// already_exists: the key is taken.
   virtual async::Task<void> create_stub(ObjectInfo info) = 0;
 
-  /// Called once at start, before any other call: brings interrupted evictions and recalls to an end. Returns what a person must look at.
+  /// Called once at start, before any other call: brings interrupted evictions and recalls to an end. Returns
+  /// what a person must look at.
   virtual async::Task<std::vector<Conflict>> recover() = 0;
 };
 
@@ -97,12 +107,14 @@ struct RecallStatus {
 class RecallQueue {
  public:
   virtual ~RecallQueue() = default;
-  /// Joins a recall of the same generation that is queued or running; durable when it returns. not_found: no counted copy.
+  /// Joins a recall of the same generation that is queued or running; durable when it returns. not_found: no
+  /// counted copy.
   virtual async::Task<RecallStatus> submit(RecallRequest request) = 0;
   virtual async::Task<RecallStatus> status(ObjectName name, std::string generation) = 0;
   virtual async::Task<void> cancel(std::string id) = 0;
   /// Returns when the recall has ended, or deadline_exceeded after `patience` (the recall goes on).
-  virtual async::Task<RecallStatus> wait(ObjectName name, std::string generation, base::Duration patience) = 0;
+  virtual async::Task<RecallStatus> wait(ObjectName name, std::string generation,
+                                         base::Duration patience) = 0;
 };
 
 class Archiver {

@@ -30,7 +30,8 @@ struct Checksum {
 
 /// What a client sent along and gets back unchanged.
 struct Attributes {
-  /// System headers by lower-case name: content-type, cache-control, content-disposition, content-encoding, content-language, expires.
+  /// System headers by lower-case name: content-type, cache-control, content-disposition, content-encoding,
+  /// content-language, expires.
   std::map<std::string, std::string> headers;
   /// x-amz-meta-*, by lower-case name without the prefix.
   std::map<std::string, std::string> user;
@@ -50,14 +51,15 @@ struct RestoreStatus {
 struct ObjectInfo {
   ObjectName name;
   std::uint64_t size = 0;
-  std::string etag;        ///< without quotes
+  std::string etag;  ///< without quotes
   base::TimePoint last_modified{};
-  std::string generation;  ///< ULID of this version of the content; empty for a file born by POSIX that was never archived
+  std::string generation;  ///< ULID of this version of the content; empty for a file born by POSIX that was
+                           ///< never archived
   Attributes attributes;
   std::vector<Checksum> checksums;
   std::vector<std::uint64_t> part_sizes;  ///< in order; empty unless made by multipart upload
   Residency residency = Residency::resident;
-  std::optional<RestoreStatus> restore;   ///< filled by store/archive
+  std::optional<RestoreStatus> restore;  ///< filled by store/archive
 };
 
 /// HTTP's preconditions (RFC 9110 section 13, AWS GetObject, PutObject). ETags without quotes; "*" is any.
@@ -66,13 +68,17 @@ struct Conditions {
   std::vector<std::string> if_none_match;
   std::optional<base::TimePoint> if_modified_since;
   std::optional<base::TimePoint> if_unmodified_since;
-  bool empty() const { return if_match.empty() && if_none_match.empty() && !if_modified_since && !if_unmodified_since; }
+  bool empty() const {
+    return if_match.empty() && if_none_match.empty() && !if_modified_since && !if_unmodified_since;
+  }
 };
 
-/// For reads: success, not_modified or precondition_failed, by the order of RFC 9110 section 13.2.2 with S3's exceptions (If-Match true wins over
-/// If-Unmodified-Since false; If-None-Match false wins over If-Modified-Since true). Times compare by whole seconds.
+/// For reads: success, not_modified or precondition_failed, by the order of RFC 9110 section 13.2.2 with S3's
+/// exceptions (If-Match true wins over If-Unmodified-Since false; If-None-Match false wins over
+/// If-Modified-Since true). Times compare by whole seconds.
 base::Result<void> check_read_conditions(const Conditions& conditions, const ObjectInfo& info);
-/// For writes: `current` is absent when there is no such object. precondition_failed, or not_found for If-Match on nothing.
+/// For writes: `current` is absent when there is no such object. precondition_failed, or not_found for
+/// If-Match on nothing.
 base::Result<void> check_write_conditions(const Conditions& conditions, const ObjectInfo* current);
 
 struct BucketInfo {

@@ -146,8 +146,11 @@ TEST_F(DriveTest, AFullPartitionIsNoSpace) {
 }
 
 TEST_F(DriveTest, AnAnswerThatIsLostLeavesThePositionUnknown) {
-  rig_.vtl().faults().add(
-      {.device = vtl::DeviceId::drive(0), .opcode = 0x0a, .when = vtl::Fault::When::after, .sense = {}, .hang = true});
+  rig_.vtl().faults().add({.device = vtl::DeviceId::drive(0),
+                           .opcode = 0x0a,
+                           .when = vtl::Fault::When::after,
+                           .sense = {},
+                           .hang = true});
   EXPECT_EQ(code_of(drive().write_block(base::as_bytes("x"))), Code::deadline_exceeded);
   EXPECT_EQ(code_of(drive().confirm_position()), Code::precondition_failed);
 }

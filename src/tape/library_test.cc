@@ -83,8 +83,11 @@ TEST_F(LibraryTest, AMoveWhileContentsChangeIsDecidedAgain) {
 
 TEST_F(LibraryTest, AMoveWhoseAnswerIsLostIsNotDoneTwice) {
   must(library().refresh());
-  rig_.vtl().faults().add(
-      {.device = vtl::DeviceId::changer(), .opcode = 0xa5, .when = vtl::Fault::When::after, .sense = {}, .hang = true});
+  rig_.vtl().faults().add({.device = vtl::DeviceId::changer(),
+                           .opcode = 0xa5,
+                           .when = vtl::Fault::When::after,
+                           .sense = {},
+                           .hang = true});
   must(library().load("RW0001L9", 0));
   EXPECT_EQ(library().drive_of("RW0001L9"), 0U);
 }

@@ -18,9 +18,9 @@ NO_RETRY = Config(retries={"max_attempts": 1}, connect_timeout=5, read_timeout=3
 class Writers:
     """Threads that put, overwrite and delete; remembers for each key what may be there now."""
 
-    def __init__(self, server, rng, count=4):
-        self.endpoint_of, self.rng, self.stopping = server, rng, False
-        self.allowed = {}  # key -> set of digests that may be there (None: absent)
+    def __init__(self, server, rng, allowed, count=4):
+        self.stopping = False
+        self.allowed = allowed  # key -> set of digests that may be there (None: absent)
         self.threads = [threading.Thread(target=self.run, args=(number, random.Random(rng.random()))) for number in range(count)]
         self.client = server.client(config=NO_RETRY)
         for thread in self.threads:
@@ -76,12 +76,10 @@ def test_killed_while_putting(tmp_path):
     server.client().create_bucket(Bucket="crash")
     allowed = {}
     for _ in range(12):
-        writers = Writers(server, rng)
-        writers.allowed.update(allowed)
+        writers = Writers(server, rng, allowed)
         time.sleep(rng.uniform(0.05, 0.6))
         server.kill()
         writers.stop()
-        allowed = writers.allowed
         server.start()
         check_all(server.client(), allowed)
         # What was seen after the crash is what stays.
@@ -92,8 +90,8 @@ def test_killed_while_putting(tmp_path):
     server.stop()
 
 
-@pytest.mark.parametrize("command", ["now", "evict", "recall"])
-def test_killed_while_moving_to_and_from_tape(tmp_path, command):
+@pytest.mark.parametrize("command, options", [("now", []), ("evict", []), ("recall", ["--days", "0"])])
+def test_killed_while_moving_to_and_from_tape(tmp_path, command, options):
     rng = random.Random(SEED)
     server = Server(tmp_path, ["--rdma-shm-trust-local"], vtl="drives=2,cartridges=4").start()
     client = server.client()
@@ -109,7 +107,7 @@ def test_killed_while_moving_to_and_from_tape(tmp_path, command):
     if command == "recall":
         server.cli("archive", "evict", "--bucket", "crash")
     for _ in range(4):
-        running = threading.Thread(target=lambda: server.cli("archive", command, "--bucket", "crash", check=False))
+        running = threading.Thread(target=lambda: server.cli("archive", command, "--bucket", "crash", *options, check=False))
         running.start()
         time.sleep(rng.uniform(0.0, 0.5))
         server.kill()
