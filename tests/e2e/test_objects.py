@@ -227,6 +227,11 @@ def test_symbolic_links_lead_nowhere(server, s3, raw, bucket):
     assert raw.request("GET", f"/{bucket}/folder/passwd").status == 404
     assert raw.request("GET", f"/{bucket}/../../etc/passwd").status == 404
     assert [item["Key"] for item in s3.list_objects_v2(Bucket=bucket)["Contents"]] == ["key"]
+    # They are somebody else's: the bucket is not empty as long as they lie in it.
+    s3.delete_object(Bucket=bucket, Key="key")
+    assert raw.request("DELETE", f"/{bucket}").code == "BucketNotEmpty"
+    (server.root / bucket / "link").unlink()
+    (server.root / bucket / "folder").unlink()
 
 
 def test_error_documents(raw, bucket):
