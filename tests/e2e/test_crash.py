@@ -12,13 +12,14 @@ from botocore.exceptions import BotoCoreError, ClientError
 from server import Server
 
 SEED = int(os.environ.get("REELWAY_TEST_SEED", random.SystemRandom().randrange(1 << 30)))
+KILLS, WRITERS = 12, 4
 NO_RETRY = Config(retries={"max_attempts": 1}, connect_timeout=5, read_timeout=30)
 
 
 class Writers:
     """Threads that put, overwrite and delete; remembers for each key what may be there now."""
 
-    def __init__(self, server, rng, allowed, count=4):
+    def __init__(self, server, rng, allowed, count=WRITERS):
         self.stopping = False
         self.allowed = allowed  # key -> set of digests that may be there (None: absent)
         self.threads = [threading.Thread(target=self.run, args=(number, random.Random(rng.random()))) for number in range(count)]
@@ -75,7 +76,7 @@ def test_killed_while_putting(tmp_path):
     server = Server(tmp_path).start()
     server.client().create_bucket(Bucket="crash")
     allowed = {}
-    for _ in range(12):
+    for _ in range(KILLS):
         writers = Writers(server, rng, allowed)
         time.sleep(rng.uniform(0.05, 0.6))
         server.kill()
@@ -86,7 +87,8 @@ def test_killed_while_putting(tmp_path):
         client = server.client()
         allowed = {key: {digest_of(client, key)} for key in allowed}
     leftovers = [path for path in (server.root / ".reelway/tmp").rglob("*") if path.is_file()]
-    assert not leftovers, f"temporaries outlive a restart (seed {SEED}): {leftovers[:5]}"
+    # Another gateway may still be writing one, so they are only swept a day later; a kill leaves at most one a writer.
+    assert len(leftovers) <= KILLS * WRITERS, f"too many temporaries (seed {SEED}): {leftovers[:5]}"
     server.stop()
 
 
