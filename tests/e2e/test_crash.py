@@ -73,53 +73,51 @@ def check_all(client, allowed):
 
 def test_killed_while_putting(tmp_path):
     rng = random.Random(SEED)
-    server = Server(tmp_path).start()
-    server.client().create_bucket(Bucket="crash")
-    allowed = {}
-    for _ in range(KILLS):
-        writers = Writers(server, rng, allowed)
-        time.sleep(rng.uniform(0.05, 0.6))
-        server.kill()
-        writers.stop()
-        server.start()
-        check_all(server.client(), allowed)
-        # What was seen after the crash is what stays.
-        client = server.client()
-        allowed = {key: {digest_of(client, key)} for key in allowed}
-    leftovers = [path for path in (server.root / ".reelway/tmp").rglob("*") if path.is_file()]
-    # Another gateway may still be writing one, so they are only swept a day later; a kill leaves at most one a writer.
-    assert len(leftovers) <= KILLS * WRITERS, f"too many temporaries (seed {SEED}): {leftovers[:5]}"
-    server.stop()
+    with Server(tmp_path) as server:
+        server.client().create_bucket(Bucket="crash")
+        allowed = {}
+        for _ in range(KILLS):
+            writers = Writers(server, rng, allowed)
+            time.sleep(rng.uniform(0.05, 0.6))
+            server.kill()
+            writers.stop()
+            server.start()
+            check_all(server.client(), allowed)
+            # What was seen after the crash is what stays.
+            client = server.client()
+            allowed = {key: {digest_of(client, key)} for key in allowed}
+        leftovers = [path for path in (server.root / ".reelway/tmp").rglob("*") if path.is_file()]
+        # Another gateway may still be writing one, so they are only swept a day later; a kill leaves at most one a writer.
+        assert len(leftovers) <= KILLS * WRITERS, f"too many temporaries (seed {SEED}): {leftovers[:5]}"
 
 
 @pytest.mark.parametrize("command, options", [("now", []), ("evict", []), ("recall", ["--days", "0"])])
 def test_killed_while_moving_to_and_from_tape(tmp_path, command, options):
     rng = random.Random(SEED)
-    server = Server(tmp_path, ["--rdma-shm-trust-local"], vtl="drives=2,cartridges=4").start()
-    client = server.client()
-    client.create_bucket(Bucket="crash")
-    expected = {}
-    for number in range(120):
-        body = rng.randbytes(rng.choice([0, 100, 5000, 200_000]))
-        expected[f"k/{number:03}"] = hashlib.sha256(body).hexdigest()
-        client.put_object(Bucket="crash", Key=f"k/{number:03}", Body=body)
-    server.cli("archive", "policy", "set", "--bucket", "crash", "--pool", "a", "--pool", "b")
-    if command != "now":
+    with Server(tmp_path, vtl="drives=2,cartridges=4") as server:
+        client = server.client()
+        client.create_bucket(Bucket="crash")
+        expected = {}
+        for number in range(120):
+            body = rng.randbytes(rng.choice([0, 100, 5000, 200_000]))
+            expected[f"k/{number:03}"] = hashlib.sha256(body).hexdigest()
+            client.put_object(Bucket="crash", Key=f"k/{number:03}", Body=body)
+        server.cli("archive", "policy", "set", "--bucket", "crash", "--pool", "a", "--pool", "b")
+        if command != "now":
+            server.cli("archive", "now", "--bucket", "crash")
+        if command == "recall":
+            server.cli("archive", "evict", "--bucket", "crash")
+        for _ in range(4):
+            running = threading.Thread(target=lambda: server.cli("archive", command, "--bucket", "crash", *options, check=False))
+            running.start()
+            time.sleep(rng.uniform(0.0, 0.5))
+            server.kill()
+            running.join()
+            server.start()
         server.cli("archive", "now", "--bucket", "crash")
-    if command == "recall":
-        server.cli("archive", "evict", "--bucket", "crash")
-    for _ in range(4):
-        running = threading.Thread(target=lambda: server.cli("archive", command, "--bucket", "crash", *options, check=False))
-        running.start()
-        time.sleep(rng.uniform(0.0, 0.5))
-        server.kill()
-        running.join()
-        server.start()
-    server.cli("archive", "now", "--bucket", "crash")
-    evicted = server.cli("archive", "evict", "--bucket", "crash")
-    assert evicted.returncode == 0
-    server.cli("archive", "recall", "--bucket", "crash", "--wait")
-    client = server.client()
-    for key, digest in expected.items():
-        assert digest_of(client, key) == digest, f"{key} after kills during {command} (seed {SEED})"
-    server.stop()
+        evicted = server.cli("archive", "evict", "--bucket", "crash")
+        assert evicted.returncode == 0
+        server.cli("archive", "recall", "--bucket", "crash", "--wait")
+        client = server.client()
+        for key, digest in expected.items():
+            assert digest_of(client, key) == digest, f"{key} after kills during {command} (seed {SEED})"
