@@ -18,6 +18,8 @@
 #include <boost/asio/this_coro.hpp>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -75,8 +77,9 @@ void report(std::uint64_t bytes, double seconds, double cpu) {
   {
     const auto domain =
         value(rdma::ofi::TargetDomain::open(provider, provider == "shm" ? "" : "127.0.0.1", rng));
-    std::vector<std::byte> memory(size, std::byte{1});
-    const auto target = value(domain->expose(memory));
+    const auto memory = std::make_unique_for_overwrite<std::byte[]>(size);
+    const auto target = value(domain->expose({memory.get(), size}));
+    std::memset(memory.get(), 1, size);
     const rdma::ofi::Target::Expectation expectation(*target);
     const std::string token = value(target->token(0, size)) + "\n";
     if (write(tokens, token.data(), token.size()) < 0) stop("pipe");
@@ -190,10 +193,11 @@ async::Task<void> run_gets(const GetPlan& plan) {
   wanted.rdma = plan.mode == "http" ? client::RdmaMode::off : client::RdmaMode::required;
   wanted.provider = plan.mode == "http" ? "" : plan.mode;
   wanted.server_host = plan.host;
+  wanted.checksum = false;  // neither does the reference, nor HTTP
   CO_TRY(const auto client, co_await client::Client::create(*control, wanted, rng));
   CO_TRY(const auto head, co_await control->head(plan.bucket, plan.key));
-  std::vector<std::byte> bytes(head.size, std::byte{1});
-  CO_TRY(const auto memory, client->register_memory(bytes));
+  const auto bytes = std::make_unique_for_overwrite<std::byte[]>(head.size);
+  CO_TRY(const auto memory, client->register_memory({bytes.get(), head.size}));
   const client::Slice all{.offset = 0, .length = head.size};
   // The first one opens connections and endpoints.
   CO_TRY(const auto first, co_await client->get(plan.bucket, plan.key, *memory, all, {}));

@@ -28,7 +28,8 @@ struct PlaneOptions {
   base::Duration deadline = std::chrono::seconds{
       8};  ///< for a transfer, beside its bytes at rate_min (minio clients give up at 10 s)
   std::uint64_t rate_min = 50'000'000;  ///< bytes per second
-  bool checksum = true;                 ///< CRC64NVME of the bytes placed, in the answer
+  bool checksum =
+      true;  ///< CRC64NVME in the answer: the recorded one of a whole object, else of the bytes read
 };
 
 /// What became of a GET's token.
@@ -41,7 +42,8 @@ struct PlaneGet {
   std::string detail;  ///< for the log
 };
 
-/// `partial`: answer 206. `required`: decline as an error. When answer.body_in_band is true, nothing was read yet.
+/// `partial`: answer 206. `required`: decline as an error. When answer.body_in_band is true, nothing was read
+/// yet.
 async::Task<PlaneGet> get_by_plane(rdma::Planes& planes, base::BufferPool& pool, const base::Clock& clock,
                                    std::string_view token, const base::HttpPeer& peer, object::Reader& reader,
                                    bool partial, bool required, PlaneOptions options);

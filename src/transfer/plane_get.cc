@@ -58,6 +58,18 @@ async::Task<Pushed> push_all(object::ByteSource& source, std::uint64_t length, L
   co_return pushed;
 }
 
+/// Of a whole object the checksum is known since its PUT: a client that compares then proves disk and wire at
+/// once.
+std::optional<std::uint64_t> recorded_crc64nvme(const object::Reader& reader) {
+  if (reader.range() != base::ByteRange{.offset = 0, .length = reader.info().size}) return std::nullopt;
+  for (const auto& checksum : reader.info().checksums) {
+    if (checksum.kind != base::ChecksumKind::crc64nvme || checksum.composite_part_count != 0) continue;
+    const auto value = base::parse_hex_u64(base::to_hex(checksum.value));
+    if (value) return *value;
+  }
+  return std::nullopt;
+}
+
 PlaneGet declined(const Refusal& refusal, std::string plane, bool partial, bool required) {
   return {.answer = refusal.reason ? rdma::get_declined(partial, *refusal.reason, required)
                                    : rdma::malformed_token(),
@@ -81,12 +93,13 @@ async::Task<PlaneGet> get_by_plane(rdma::Planes& planes, base::BufferPool& pool,
     const Refusal refusal{.reason = DeclineReason::size, .detail = "declined (size)"};
     co_return declined(refusal, choice.window.plane, partial, required);
   }
+  const auto recorded = options.checksum ? recorded_crc64nvme(reader) : std::nullopt;
   Pushed pushed;
   if (length > 0) {
     const std::size_t chunk_count = length > pool.chunk_bytes(base::PoolShare::planes) ? 2 : 1;
     CO_TRY(Lease lease, co_await lease_window(choice, pool, clock, length, chunk_count, options));
     if (lease.refusal) co_return declined(*lease.refusal, choice.window.plane, partial, required);
-    const auto result = co_await push_all(reader, length, lease, options.checksum);
+    const auto result = co_await push_all(reader, length, lease, options.checksum && !recorded);
     CO_TRY_VOID(co_await lease.transfer->fence());
     if (!result) {
       get.answer = rdma::transfer_failed();
@@ -96,7 +109,7 @@ async::Task<PlaneGet> get_by_plane(rdma::Planes& planes, base::BufferPool& pool,
     }
     pushed = *result;
   }
-  if (options.checksum) get.crc64nvme = pushed.crc64nvme;
+  if (options.checksum) get.crc64nvme = recorded.value_or(pushed.crc64nvme);
   get.moved = true;
   get.bytes = pushed.bytes;
   get.answer = rdma::get_moved(partial, get.bytes, get.crc64nvme);

@@ -110,9 +110,9 @@ class PatternReader final : public object::Reader {
   }
   int read_count = 0;
   std::optional<std::uint64_t> error_after;
+  object::ObjectInfo info_;
 
  private:
-  object::ObjectInfo info_;
   std::uint64_t size_;
   std::uint64_t given_;
   std::uint64_t done_ = 0;
@@ -186,6 +186,23 @@ TEST_F(PlaneTest, RangedGetAnswers206AndChecksumCanBeLeftOut) {
   EXPECT_EQ(got.answer.status, 206);
   EXPECT_EQ(field(got.answer, rdma::kReplyHeader), "206");
   EXPECT_EQ(field(got.answer, rdma::kChecksumHeader), "-");
+}
+
+TEST_F(PlaneTest, AWholeObjectHasTheChecksumOfItsPutAndARangeItsOwn) {
+  const base::Bytes recorded(8, std::byte{0x11});
+  PatternReader whole(3 * kChunk);
+  whole.info_.size = 3 * kChunk;
+  whole.info_.checksums = {{.kind = base::ChecksumKind::crc64nvme, .value = recorded}};
+  EXPECT_EQ(get(whole).crc64nvme, 0x1111111111111111U);
+  PatternReader part(3 * kChunk);
+  part.info_.size = 4 * kChunk;
+  part.info_.checksums = whole.info_.checksums;
+  EXPECT_EQ(get(part).crc64nvme, base::crc64nvme(0, base::ByteView(script_.memory).first(3 * kChunk)));
+  PatternReader composite(kChunk);
+  composite.info_.size = kChunk;
+  composite.info_.checksums = {
+      {.kind = base::ChecksumKind::crc64nvme, .value = recorded, .composite_part_count = 2}};
+  EXPECT_EQ(get(composite).crc64nvme, base::crc64nvme(0, base::ByteView(script_.memory).first(kChunk)));
 }
 
 TEST_F(PlaneTest, AnEmptyObjectMovesNothingAndSucceeds) {

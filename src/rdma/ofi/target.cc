@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +23,16 @@ constexpr auto kSpin = microseconds{50};
 /// shm needs its queue emptied every 512 chunks at least; a chunk takes a good part of a millisecond.
 constexpr int kBlindSleepMs = 2;
 constexpr int kSleepMaxMs = 1;  ///< connections make progress only by polling
+
+/// Copying into another process goes page by page: into huge pages it costs half. A hint for what is not
+/// touched yet.
+void prefer_huge_pages(base::MutableBytes bytes) {
+  constexpr std::uintptr_t kHuge = 2 * base::kMiB;
+  const auto start = reinterpret_cast<std::uintptr_t>(bytes.data());
+  const std::uintptr_t first = (start + kHuge - 1) / kHuge * kHuge;
+  const std::uintptr_t last = (start + bytes.size()) / kHuge * kHuge;
+  if (first < last) (void)::madvise(bytes.data() + (first - start), last - first, MADV_HUGEPAGE);
+}
 
 }  // namespace
 
@@ -54,6 +65,7 @@ void TargetDomain::wake() {
 
 Result<std::unique_ptr<Target>> TargetDomain::expose(base::MutableBytes bytes) {
   if (bytes.empty()) return base::fail(Code::invalid_argument, "memory of no bytes cannot be registered");
+  prefer_huge_pages(bytes);
   std::unique_ptr<Target> target(new Target(*this, bytes));
   const std::scoped_lock lock(mutex_);
   TRY_VOID(target->start());

@@ -28,7 +28,8 @@ class TargetDomain {
                                                           const std::string& address, base::Rng& rng);
   ~TargetDomain();
   const std::string& provider() const { return domain_->provider(); }
-  /// Makes `bytes` reachable, still without any token. They must outlive the target.
+  /// Makes `bytes` reachable, still without any token, and asks the kernel for huge pages under them. They
+  /// must outlive the target.
   base::Result<std::unique_ptr<Target>> expose(base::MutableBytes bytes);
 
  private:
