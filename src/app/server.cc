@@ -149,8 +149,23 @@ base::Result<void> Server::open_gateway() {
 }
 
 base::Result<void> Server::start() {
-  if (archive_) TRY_VOID(archive_->start());
+  if (archive_) {
+    TRY_VOID(archive_->start());
+  } else {
+    TRY_VOID(recover());
+  }
   return listen();
+}
+
+/// What evictions and recalls of an earlier run with an archive left behind is brought to its end without one
+/// too.
+base::Result<void> Server::recover() {
+  TRY(const auto conflicts,
+      async::run_until_done(async::run_on(reactors_->first(), posix_->tiered()->recover())));
+  for (const object::Conflict& conflict : conflicts)
+    log_->write(base::LogLevel::warning, "store",
+                "conflict at " + conflict.name.bucket + "/" + conflict.name.key + ": " + conflict.reason);
+  return {};
 }
 
 base::Result<void> Server::listen() {
@@ -201,11 +216,12 @@ base::Result<void> Server::stop() {
   };
   const base::Duration patience = options_.shutdown_patience;
   if (s3_server_) take(run(s3_server_->shut_down(patience)), "S3 server");
+  // Before the administrator's requests end: those that wait for a tape are answered now.
+  if (archive_) take(archive_->stop(), "archive");
   if (admin_) take(run(admin_->close()), "admin");
   if (admin_server_) take(run(admin_server_->shut_down(patience)), "admin server");
   if (gateway_) take(run(gateway_->close()), "gateway");
   take(run(planes_.close()), "planes");
-  if (archive_) take(archive_->stop(), "archive");
   s3_server_.reset();
   admin_server_.reset();
   reactors_->stop();

@@ -36,6 +36,7 @@ class Server {
   base::Result<void> open_archive();
   void open_planes();
   base::Result<void> open_gateway();
+  base::Result<void> recover();
   base::Result<void> listen();
   std::string url(const http::Server& server, std::string_view listen, bool tls) const;
 
