@@ -209,7 +209,8 @@ void add_archive(CLI::App& app, Action& action) {
   add_place(recall_command, *recall);
   recall_command.add_option("--keys", recall->keys_file, "Only these: a JSON list of keys")
       ->type_name("FILE");
-  recall_command.add_option("--days", recall->days, "How long they stay on disk at least; 0: until the next evict")
+  recall_command
+      .add_option("--days", recall->days, "How long they stay on disk at least; 0: until the next evict")
       ->capture_default_str();
   recall_command.add_flag("--wait", recall->wait, "End when all recalls have ended");
   const auto estimate = add_command<ArchiveOptions>(
