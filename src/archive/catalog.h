@@ -175,6 +175,8 @@ class Catalog {
   /// The same over all buckets, after (bucket, key).
   base::Result<std::vector<ObjectRow>> all(const std::string& after_bucket, const std::string& after_key,
                                            std::size_t count_max);
+  /// Objects of a bucket, not removed ones, that have a copy on tape.
+  base::Result<std::uint64_t> count_with_copies(const std::string& bucket);
   base::Result<void> remove(const std::vector<ObjectRow>& objects);  ///< name and generation
   base::Result<std::vector<ObjectRow>> evicting();
   base::Result<void> set_disk(const std::vector<DiskChange>& changes);

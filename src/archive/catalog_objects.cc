@@ -202,6 +202,16 @@ Result<std::vector<ObjectRow>> Catalog::all(const std::string& after_bucket, con
   });
 }
 
+Result<std::uint64_t> Catalog::count_with_copies(const std::string& bucket) {
+  return guarded("count_with_copies", [&]() -> Result<std::uint64_t> {
+    long long count = 0;
+    state_->sql << "SELECT COUNT(*) FROM objects o WHERE o.bucket = :bucket AND o.disk <> 5 AND EXISTS"
+                   " (SELECT 1 FROM copies c WHERE c.object = o.id)",
+        use(bucket), into(count);
+    return from_db(count);
+  });
+}
+
 Result<void> Catalog::remove(const std::vector<ObjectRow>& objects) {
   return transacted(state_->sql, "remove", [&]() -> Result<void> {
     ObjectWriter writer(state_->sql);

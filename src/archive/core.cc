@@ -45,11 +45,8 @@ async::Task<void> Manager::Core::start() {
   CO_TRY(const auto volumes, co_await db([](Catalog& catalog) { return catalog.volumes(); }));
   for (const VolumeRow& volume : volumes) volumes_[volume.barcode] = volume;
   CO_TRY(const auto conflicts, co_await tiered_.recover());
-  for (const object::Conflict& conflict : conflicts) {
-    emit("reelway:Conflict", conflict.name, conflict.generation, conflict.reason);
-    remember_error(
-        fmt::format("conflict at {}/{}: {}", conflict.name.bucket, conflict.name.key, conflict.reason));
-  }
+  for (const object::Conflict& conflict : conflicts)
+    report_conflict(conflict.name, conflict.generation, conflict.reason);
   CO_TRY_VOID(co_await settle_interrupted());
   CO_TRY_VOID(co_await load_requests());
   const auto looked = co_await env_.library.refresh();
@@ -80,6 +77,8 @@ async::Task<void> Manager::Core::stop() {
     auto ended = co_await dismount(*station);
     if (!ended.has_value()) outcome = ended;
   }
+  auto noted = co_await absorb_notes();  // a delete that is forgotten looks like a loss to the next scan
+  if (!noted.has_value() && outcome.has_value()) outcome = noted;
   co_return outcome;
 }
 

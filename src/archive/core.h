@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -135,8 +136,19 @@ class Manager::Core {
   // ---- core_scan.cc
   async::Task<void> scan_all();
   async::Task<void> scan(std::string bucket, std::string prefix);
-  async::Task<void> remove_vanished(const std::string& bucket, const std::vector<object::TierEntry>& page,
-                                    const std::vector<ObjectRow>& known);
+  struct ScanTally;
+  async::Task<void> compare(std::span<const object::TierEntry> page, const std::vector<ObjectRow>& known,
+                            ScanTally& tally);
+  async::Task<void> note_conflicts(const std::vector<const ObjectRow*>& rows);
+  async::Task<void> settle_vanished(const std::string& bucket, const std::string& prefix,
+                                    const ScanTally& tally);
+  async::Task<std::vector<ObjectRow>> missing_on_disk(std::vector<std::int64_t> ids);
+  async::Task<std::set<std::int64_t>> with_copies(const std::vector<ObjectRow>& rows);
+  async::Task<void> keep_missing(const std::string& bucket, const std::vector<std::int64_t>& ids,
+                                 std::uint64_t missing, std::uint64_t known);
+  /// Rule 4's report: an event, a warning and a line of last_errors, once for each.
+  void report_conflict(const object::ObjectName& name, const std::string& generation,
+                       const std::string& detail);
   async::Task<object::TierEntry> entry_of(object::ObjectName name);  ///< as it is on disk now; not_found
   ObjectRow row_of(const object::TierEntry& entry) const;
   async::Task<void> rescan_job();
@@ -262,6 +274,7 @@ class Manager::Core {
   std::vector<std::shared_ptr<Force>> forces_;
   std::vector<std::shared_ptr<async::Waiter>> batch_waiters_;  ///< woken when a batch has ended
   std::deque<std::string> last_errors_;
+  std::set<std::pair<object::ObjectName, std::string>> conflicts_told_;  ///< (name, generation)
   std::set<std::pair<object::ObjectName, std::string>>
       dead_;  ///< (name, generation) that tape journals bury; while importing
 

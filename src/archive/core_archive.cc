@@ -277,6 +277,14 @@ async::Task<void> Manager::Core::handle_failures(
         later.push_back(row.id);
     }
   }
+  // Whether what has a copy elsewhere was deleted or lost is for a scan to tell.
+  CO_TRY(const auto on_tape, co_await with_copies(gone));
+  for (const ObjectRow& row : gone) {
+    if (!on_tape.contains(row.id)) continue;
+    later.push_back(row.id);
+    next_rescan_ = clock().steady_now();
+  }
+  std::erase_if(gone, [&](const ObjectRow& row) { return on_tape.contains(row.id); });
   const base::TimePoint now = clock().now();
   CO_TRY_VOID(co_await db([&](Catalog& catalog) { return catalog.postpone(soon, now + kBusyPause); }));
   CO_TRY_VOID(co_await db([&](Catalog& catalog) { return catalog.postpone(later, now + kFailedPause); }));

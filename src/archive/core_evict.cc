@@ -152,8 +152,10 @@ async::Task<void> Manager::Core::settle_interrupted() {
       // A file that was exchanged back keeps its archived identity: evict hashes it again when its ctime has
       // changed.
       if (stub) change.identity = entry->identity;
-    } else if (entry.has_value() || object::is_object_not_found(entry.error())) {
+    } else if (entry.has_value()) {
       change.disk = Disk::removed;
+    } else if (object::is_object_not_found(entry.error())) {
+      change.disk = Disk::evicted;  // the scan tells a delete from a lost disk
     } else {
       co_return entry.error();
     }

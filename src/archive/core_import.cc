@@ -226,11 +226,14 @@ async::Task<void> Manager::Core::import_lane(Station& station, std::vector<std::
 async::Task<ImportView> Manager::Core::import_volumes(bool make_stubs) {
   if (importing_)
     co_return base::fail(Code::busy, "an import is running", base::Scope::library, base::Retry::later);
+  CO_TRY(const auto holder, gate_.hold());  // stop() waits for the volumes in hand
   importing_ = true;
   ImportView view;
   auto worked = co_await import_all(view);
   if (worked.has_value()) worked = co_await reconcile(make_stubs, view);
+  if (worked.has_value() && stopping_) worked = base::fail(Code::closed, "the archive is stopping");
   dead_.clear();
+  conflicts_told_.clear();
   importing_ = false;
   next_rescan_ = clock().steady_now();
   wake();
@@ -241,6 +244,7 @@ async::Task<ImportView> Manager::Core::import_volumes(bool make_stubs) {
 async::Task<void> Manager::Core::import_all(ImportView& view) {
   CO_TRY_VOID(co_await absorb_notes());
   while (std::any_of(stations_.begin(), stations_.end(), [](const auto& station) { return station->busy; })) {
+    if (stopping_) co_return base::fail(Code::closed, "the archive is stopping");
     CO_TRY_VOID(co_await env_.timer.sleep_for(kPoll));
   }
   CO_TRY_VOID(co_await env_.library.refresh());

@@ -191,7 +191,7 @@ async::Task<void> Manager::Core::settle_landed(
                            .disk = Disk::resident});
         continue;
       }
-      emit("reelway:Conflict", recall->object.name, recall->object.identity.generation, error.detail);
+      report_conflict(recall->object.name, recall->object.identity.generation, error.detail);
       endings.push_back({.recall = recall,
                          .state = RecallState::failed,
                          .explanation = "the key is not the recorded stub any more: " + error.detail,

@@ -103,12 +103,13 @@ async::Task<ObjectView> Manager::Core::why(object::ObjectName name) {
     view.state = std::string(to_string(row->disk));
     view.explanation =
         row->disk == Disk::lost
-            ? fmt::format(
-                  "the disk has it no more and {} can be read: import with stubs, or restore it elsewhere",
-                  on_tape)
-        : row->disk == Disk::conflict
-            ? "what lies at its key is not what the catalog recorded: it is left alone until a person looks"
-            : "its disk copy is being dropped";
+            ? fmt::format("the disk has it no more ({}): `reelway tape import` makes its stub again", on_tape)
+        : row->disk == Disk::conflict ? fmt::format(
+                                            "what lies at its key is not its stub ({}): to have it back, "
+                                            "move that away and run `reelway "
+                                            "tape import`; to give it up, store the key anew through S3",
+                                            on_tape)
+                                      : "its disk copy is being dropped";
   } else if (!row->missing.empty() && policy != nullptr) {
     const bool in_batch = in_batch_.contains(row->id);
     view.state = in_batch ? "archiving" : counted > 0 ? "dual" : "resident";

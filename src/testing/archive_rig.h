@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -68,7 +69,11 @@ class SwitchedTier final : public object::Tiered {
   async::Task<std::vector<object::TierEntry>> scan(std::string bucket, std::string prefix, std::string after,
                                                    std::size_t max) override {
     if (!crash_.step()) co_return CrashSwitch::error();
-    co_return co_await below_.scan(std::move(bucket), std::move(prefix), std::move(after), max);
+    CO_TRY(auto entries, co_await below_.scan(std::move(bucket), std::move(prefix), std::move(after), max));
+    for (object::TierEntry& entry : entries) {
+      if (born_by_posix.contains(entry.info.name.key)) entry.info.generation.clear();
+    }
+    co_return entries;
   }
   async::Task<std::unique_ptr<object::ArchiveReader>> open_for_archive(object::ObjectName name) override {
     if (!crash_.step()) co_return CrashSwitch::error();
@@ -99,7 +104,8 @@ class SwitchedTier final : public object::Tiered {
 
   std::size_t opened_for_archive = 0;
   std::size_t recalls_begun = 0;
-  std::function<void()> before_open;  ///< once
+  std::function<void()> before_open;    ///< once
+  std::set<std::string> born_by_posix;  ///< keys whose files have no generation
 
  private:
   struct Writer final : object::RecallWriter {
