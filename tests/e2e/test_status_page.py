@@ -25,7 +25,7 @@ def library(tmp_path_factory):
 def page(library, tmp_path):
     with Browser(CHROMIUM, tmp_path / "browser") as browser:
         browser.open(f"{library.admin}/")
-        assert browser.wait_for("document.getElementById('live').textContent", "live") == "live"
+        assert browser.wait_for("document.getElementById('live')?.textContent", "live") == "live"
         yield browser
 
 
@@ -53,9 +53,9 @@ def test_page_stays_live(page, library):
 def test_page_notices_that_the_server_is_gone(tmp_path):
     with Server(tmp_path / "server", ["--durability", "none"], vtl="drives=1,cartridges=2") as server, Browser(CHROMIUM, tmp_path / "browser") as browser:
         browser.open(f"{server.admin}/")
-        assert browser.wait_for("document.getElementById('live').className", "on") == "on"
+        assert browser.wait_for("document.getElementById('live')?.className", "on") == "on"
         server.stop()
-        assert browser.wait_for("document.getElementById('live').className", "off") == "off"
+        assert browser.wait_for("document.getElementById('live')?.className", "off") == "off"
 
 
 def test_both_colour_schemes(page):
