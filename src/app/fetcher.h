@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "app/registered.h"
 #include "s3client/client.h"
 
 namespace reelway::app {
@@ -17,16 +18,8 @@ class Fetcher {
   virtual std::string plane() const = 0;
 };
 
-struct FetcherOptions {
-  std::string bucket;
-  std::string server_host;
-  std::string rdma = "auto";  ///< off, auto, require
-  std::size_t parallel = 1;   ///< most fetches at a time
-};
-
-/// unavailable: RDMA is required, and server and client share no plane. `client` and `rng` outlive the
-/// fetcher.
+/// options.rdma may be "off" too. `client` and `rng` outlive the fetcher.
 async::Task<std::unique_ptr<Fetcher>> make_fetcher(s3client::Client& client, base::Rng& rng,
-                                                   FetcherOptions options);
+                                                   PlaneOptions options);
 
 }  // namespace reelway::app

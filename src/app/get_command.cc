@@ -142,10 +142,10 @@ async::Task<Report> get_all(const s3client::Options& client_options, const GetOp
   const async::Executor executor = co_await async::net::this_coro::executor;
   CO_TRY(const auto client, s3client::Client::create(executor, client_options, clock, rng));
   CO_TRY(const auto items, co_await find_items(*client, source, options.recursive));
-  FetcherOptions fetcher_options{.bucket = source.bucket,
-                                 .server_host = client_options.http.host,
-                                 .rdma = options.rdma,
-                                 .parallel = options.parallel};
+  PlaneOptions fetcher_options{.bucket = source.bucket,
+                               .server_host = client_options.http.host,
+                               .rdma = options.rdma,
+                               .parallel = options.parallel};
   CO_TRY(const auto fetcher, co_await make_fetcher(*client, rng, std::move(fetcher_options)));
   const Job job = [&](std::size_t index) { return get_one(*fetcher, options, items[index], report); };
   const auto name = [&](std::size_t index) { return items[index].key; };

@@ -1,5 +1,5 @@
 #pragma once
-// The answers that a client reads. Only for this room.
+// The answers that a client reads. For this room, and for whoever drives a multipart upload by Client::call.
 
 #include "s3client/client.h"
 

@@ -100,6 +100,17 @@ def test_get_out_of_band(server, s3, bucket, tmp_path):
     assert (tmp_path / "big").read_bytes() == body
 
 
+def test_put_out_of_band(server, s3, bucket, tmp_path):
+    bodies = {"big": os.urandom(40_000_001), "small": os.urandom(100), "empty": b""}
+    for name, body in bodies.items():
+        (tmp_path / name).write_bytes(body)
+    report = json.loads(server.cli("put", "--recursive", "--rdma", "require", "--json", tmp_path, f"s3://{bucket}/").stdout)
+    assert report["objects"] == 3 and report["plane"].startswith("ofi1/")
+    for name, body in bodies.items():
+        assert s3.get_object(Bucket=bucket, Key=name)["Body"].read() == body
+    assert "Uploads" not in s3.list_multipart_uploads(Bucket=bucket)
+
+
 def test_get_never_leaves_its_folder(server, s3, bucket, tmp_path):
     s3.put_object(Bucket=bucket, Key="../escaped", Body=b"x")
     s3.put_object(Bucket=bucket, Key="fine", Body=b"x")
