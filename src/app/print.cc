@@ -42,10 +42,9 @@ std::string table(const json::array& rows) {
   }
   std::string out;
   for (const auto& line : lines) {
-    out += " ";
     for (std::size_t column = 0; column + 1 < line.size(); ++column)
-      out += fmt::format(" {:<{}}", line[column], widths[column]);
-    out += line.empty() ? "\n" : " " + line.back() + "\n";
+      out += fmt::format("  {:<{}}", line[column], widths[column]);
+    out += line.empty() ? "\n" : "  " + line.back() + "\n";
   }
   return out;
 }
