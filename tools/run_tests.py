@@ -14,7 +14,7 @@ import xml.etree.ElementTree as xml
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 STEPS = ("lint", "unit", "tsan", "fuzz", "e2e", "demo")
 # Rooms with threads of their own or with work that crosses threads.
-TSAN_TESTS = ("async_test", "rdma_test", "rdma_ofi_test", "archive_test")
+TSAN_TESTS = ("async_test", "rdma_test", "rdma_ofi_test")
 FUZZ_RUNS, FUZZ_SECONDS, FUZZ_SECONDS_ALL = 3000, 20, 60
 UNIT_TIMEOUT_S = 600
 
