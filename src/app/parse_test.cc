@@ -44,7 +44,7 @@ TEST(ForPeople, LinesAndTables) {
   const boost::json::object answer{{"count", 2},
                                    {"rows", {{{"a", "x"}, {"b", 1}}, {{"a", "long\n"}, {"b", 22}}}},
                                    {"none", boost::json::array{}}};
-  EXPECT_EQ(for_people(answer), "count: 2\nrows:\n  a     b\n  x     1\n  long? 22\nnone: none\n");
+  EXPECT_EQ(for_people(answer), "count: 2\nrows:\n  a      b\n  x      1\n  long?  22\nnone: none\n");
 }
 
 }  // namespace
