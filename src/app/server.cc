@@ -1,9 +1,9 @@
 #include "app/server.h"
 
+#include <sched.h>
 #include <sys/statvfs.h>
 
 #include <filesystem>
-#include <thread>
 
 #include "app/parse.h"
 #include "async/spawn.h"
@@ -23,6 +23,14 @@ base::BufferPoolOptions share_out(std::uint64_t bytes) {
   options.drives_bytes = (bytes - options.http_bytes) / 2;
   options.planes_bytes = bytes - options.http_bytes - options.drives_bytes;
   return options;
+}
+
+/// Cores that this process may run on: more reactors than that would only take turns.
+std::size_t usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
+  return static_cast<std::size_t>(std::max(1, CPU_COUNT(&set)));
 }
 
 base::Result<void> make_folder(const std::string& path, std::string_view what) {
@@ -77,7 +85,7 @@ base::Result<void> Server::open_storage() {
   TRY_VOID(make_folder(options_.root, "--root"));
   TRY_VOID(make_folder(options_.state, "--state"));
   TRY(buffers_, base::BufferPool::create(share_out(options_.pool_bytes.bytes)));
-  const std::uint64_t cores = std::max(1u, std::jthread::hardware_concurrency());
+  const std::size_t cores = usable_cores();
   reactors_ = std::make_unique<Reactors>("reactor", options_.threads == 0 ? cores : options_.threads);
   file_pool_ = std::make_unique<async::BlockingPool>("files", kFileThreads);
   hash_pool_ = std::make_unique<async::BlockingPool>("hash", cores);

@@ -91,7 +91,10 @@ async::Task<void> send_reply(http::Exchange& exchange, Reply reply) {
 }  // namespace
 
 Gateway::Gateway(GatewayParts parts, GatewayOptions options)
-    : parts_(parts), options_(std::move(options)), host_id_(random_text(parts.rng)) {}
+    : parts_(parts),
+      options_(std::move(options)),
+      host_id_(random_text(parts.rng)),
+      request_ids_(parts.rng.next_u64()) {}
 
 Gateway::~Gateway() = default;
 
@@ -99,7 +102,7 @@ async::Task<void> Gateway::close() { return background_.close(); }
 
 async::Task<void> Gateway::handle(http::Exchange& exchange) {
   AccessRecord record;
-  record.request_id = base::make_ulid(parts_.clock, parts_.rng);
+  record.request_id = base::make_ulid(parts_.clock, request_ids_);
   record.started = parts_.clock.steady_now();
   auto parsed = s3::parse_request(exchange.head(), options_.hosts);
   const iam::Principal nobody;

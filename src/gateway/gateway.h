@@ -73,6 +73,8 @@ class Gateway {
   GatewayParts parts_;
   GatewayOptions options_;
   std::string host_id_;
+  base::SeededRng
+      request_ids_;  ///< ids need not be secret, only different; a system call for each would cost
   s3::SigningKeyCache signing_keys_;
   async::Gate background_;
 };

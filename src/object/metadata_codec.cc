@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "object/cbor_reader.h"
+
 namespace reelway::object {
 
 namespace {
@@ -9,28 +11,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kMetadataBytesMax = 4 * base::kMiB;
-constexpr int kDepthMax = 4;
-
-// The parser recurses at every container, so depth is checked before it builds anything.
-class DepthCheck final : public nlohmann::json_sax<Json> {
- public:
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return true; }
-  bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t&) override { return true; }
-  bool string(string_t&) override { return true; }
-  bool binary(binary_t&) override { return true; }
-  bool start_object(std::size_t) override { return ++depth_ <= kDepthMax; }
-  bool key(string_t&) override { return true; }
-  bool end_object() override { return --depth_ >= 0; }
-  bool start_array(std::size_t) override { return ++depth_ <= kDepthMax; }
-  bool end_array() override { return --depth_ >= 0; }
-  bool parse_error(std::size_t, const std::string&, const Json::exception&) override { return false; }
-
- private:
-  int depth_ = 0;
-};
 
 Json to_binary(base::ByteView bytes) {
   const auto* first = reinterpret_cast<const std::uint8_t*>(bytes.data());
@@ -48,85 +28,84 @@ base::Error malformed(std::string what) {
   return base::fail(base::Code::data_loss, "metadata: " + std::move(what), base::Scope::object);
 }
 
-base::Result<std::string> text_of(const Json& value) {
-  if (!value.is_binary()) return malformed("a byte string is missing");
-  const auto& bytes = value.get_binary();
-  return std::string(bytes.begin(), bytes.end());
-}
-
-base::Result<void> read_text(const Json& map, const char* key, std::string& out) {
-  const auto found = map.find(key);
-  if (found == map.end()) return {};
-  TRY(out, text_of(*found));
+base::Result<void> read_text(CborReader& reader, std::string& out) {
+  TRY(const base::ByteView bytes, reader.byte_string());
+  out = base::as_text(bytes);
   return {};
 }
 
-base::Result<void> read_map(const Json& map, const char* key, std::map<std::string, std::string>& out) {
-  const auto found = map.find(key);
-  if (found == map.end()) return {};
-  if (!found->is_object()) return malformed(std::string(key) + " is no map");
-  for (const auto& [name, value] : found->items()) {
-    TRY(out[name], text_of(value));
+base::Result<void> read_map(CborReader& reader, std::map<std::string, std::string>& out) {
+  TRY(const std::uint64_t count, reader.map_size());
+  for (std::uint64_t pair = 0; pair < count; ++pair) {
+    TRY(const std::string_view name, reader.text());
+    TRY_VOID(read_text(reader, out[std::string(name)]));
   }
   return {};
 }
 
-base::Result<Checksum> checksum_of(const Json& entry) {
-  if (!entry.is_array() || entry.size() != 3 || !entry[0].is_string() || !entry[2].is_number_unsigned())
-    return malformed("a checksum is not [kind, value, parts]");
-  const auto kind = base::parse_checksum_kind(entry[0].get_ref<const std::string&>());
+base::Result<Checksum> read_checksum(CborReader& reader) {
+  TRY(const std::uint64_t count, reader.array_size());
+  if (count != 3) return malformed("a checksum is not [kind, value, parts]");
+  TRY(const std::string_view name, reader.text());
+  TRY(const base::ByteView value, reader.byte_string());
+  TRY(const std::uint64_t parts, reader.unsigned_number());
+  const auto kind = base::parse_checksum_kind(name);
   if (!kind) return malformed("unknown checksum kind");
-  TRY(const std::string value, text_of(entry[1]));
   if (value.size() != base::digest_size(*kind)) return malformed("checksum of a wrong length");
-  const base::ByteView bytes = base::as_bytes(value);
-  const auto parts = entry[2].get<std::uint64_t>();
   if (parts > UINT32_MAX) return malformed("too many parts");
   return Checksum{.kind = *kind,
-                  .value = {bytes.begin(), bytes.end()},
+                  .value = {value.begin(), value.end()},
                   .composite_part_count = static_cast<std::uint32_t>(parts)};
 }
 
-base::Result<void> read_checksums(const Json& map, ObjectInfo& info) {
-  const auto found = map.find("sums");
-  if (found == map.end()) return {};
-  if (!found->is_array()) return malformed("sums is no array");
-  for (const Json& entry : *found) {
-    TRY(Checksum checksum, checksum_of(entry));
+base::Result<void> read_checksums(CborReader& reader, ObjectInfo& info) {
+  TRY(const std::uint64_t count, reader.array_size());
+  for (std::uint64_t index = 0; index < count; ++index) {
+    TRY(Checksum checksum, read_checksum(reader));
     info.checksums.push_back(std::move(checksum));
   }
   return {};
 }
 
-base::Result<void> read_parts(const Json& map, ObjectInfo& info) {
-  const auto found = map.find("parts");
-  if (found == map.end()) return {};
-  if (!found->is_array()) return malformed("parts is no array");
-  for (const Json& entry : *found) {
-    if (!entry.is_number_unsigned()) return malformed("a part's size is no number");
-    info.part_sizes.push_back(entry.get<std::uint64_t>());
+base::Result<void> read_parts(CborReader& reader, ObjectInfo& info) {
+  TRY(const std::uint64_t count, reader.array_size());
+  for (std::uint64_t index = 0; index < count; ++index) {
+    TRY(const std::uint64_t size, reader.unsigned_number());
+    info.part_sizes.push_back(size);
   }
   return {};
 }
 
-base::Result<ObjectInfo> info_of(const Json& map) {
+struct Reading {
   ObjectInfo info;
-  const auto size = map.find("size");
-  const auto modified = map.find("mtime");
-  if (size == map.end() || !size->is_number_unsigned()) return malformed("no size");
-  if (modified == map.end() || !modified->is_number_integer()) return malformed("no mtime");
-  info.size = size->get<std::uint64_t>();
-  info.last_modified = base::TimePoint{base::Duration{modified->get<std::int64_t>()}};
-  TRY_VOID(read_text(map, "bucket", info.name.bucket));
-  TRY_VOID(read_text(map, "key", info.name.key));
-  TRY_VOID(read_text(map, "etag", info.etag));
-  TRY_VOID(read_text(map, "gen", info.generation));
-  TRY_VOID(read_text(map, "class", info.attributes.storage_class));
-  TRY_VOID(read_text(map, "owner", info.attributes.owner));
-  TRY_VOID(read_map(map, "head", info.attributes.headers));
-  TRY_VOID(read_map(map, "user", info.attributes.user));
-  TRY_VOID(read_checksums(map, info));
-  TRY_VOID(read_parts(map, info));
-  return info;
+  bool has_size = false;
+  bool has_time = false;
+};
+
+base::Result<void> read_member(CborReader& reader, std::string_view key, Reading& out) {
+  ObjectInfo& info = out.info;
+  if (key == "size") {
+    out.has_size = true;
+    TRY(info.size, reader.unsigned_number());
+    return {};
+  }
+  if (key == "mtime") {
+    out.has_time = true;
+    TRY(const std::int64_t time, reader.number());
+    info.last_modified = base::TimePoint{base::Duration{time}};
+    return {};
+  }
+  if (key == "bucket") return read_text(reader, info.name.bucket);
+  if (key == "key") return read_text(reader, info.name.key);
+  if (key == "etag") return read_text(reader, info.etag);
+  if (key == "gen") return read_text(reader, info.generation);
+  if (key == "class") return read_text(reader, info.attributes.storage_class);
+  if (key == "owner") return read_text(reader, info.attributes.owner);
+  if (key == "head") return read_map(reader, info.attributes.headers);
+  if (key == "user") return read_map(reader, info.attributes.user);
+  if (key == "sums") return read_checksums(reader, info);
+  if (key == "parts") return read_parts(reader, info);
+  return reader.skip();
 }
 
 }  // namespace
@@ -154,13 +133,17 @@ base::Bytes encode_metadata(const ObjectInfo& info) {
 
 base::Result<ObjectInfo> decode_metadata(base::ByteView bytes) {
   if (bytes.size() > kMetadataBytesMax) return malformed("too long");
-  const auto* first = reinterpret_cast<const std::uint8_t*>(bytes.data());
-  const auto* last = first + bytes.size();
-  DepthCheck check;
-  if (!Json::sax_parse(first, last, &check, Json::input_format_t::cbor)) return malformed("not CBOR");
-  const Json map = Json::from_cbor(first, last, true, false);
-  if (!map.is_object()) return malformed("not a map");
-  return info_of(map);
+  CborReader reader(bytes);
+  TRY(const std::uint64_t count, reader.map_size());
+  Reading reading;
+  for (std::uint64_t member = 0; member < count; ++member) {
+    TRY(const std::string_view key, reader.text());
+    TRY_VOID(read_member(reader, key, reading));
+  }
+  if (!reader.at_end()) return malformed("more than one map");
+  if (!reading.has_size) return malformed("no size");
+  if (!reading.has_time) return malformed("no mtime");
+  return std::move(reading.info);
 }
 
 }  // namespace reelway::object

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
+
 namespace reelway::object {
 namespace {
 
@@ -25,6 +28,12 @@ ObjectInfo full_object() {
                      .value = base::Bytes(32, std::byte{9}),
                      .composite_part_count = 2}};
   info.part_sizes = {5 * base::kMiB, 17};
+  return info;
+}
+
+ObjectInfo full_object_without_parts() {
+  ObjectInfo info = full_object();
+  info.part_sizes.clear();
   return info;
 }
 
@@ -88,6 +97,24 @@ TEST(MetadataCodec, UnknownKeysAreIgnored) {
   bytes.front() = std::byte{0xa6};
   for (const int b : {0x61, 0x7a, 0x01}) bytes.push_back(static_cast<std::byte>(b));
   EXPECT_TRUE(decode_metadata(bytes));
+}
+
+TEST(MetadataCodec, UnknownValuesOfEveryTypeArePassedOver) {
+  // {1: [-1, "a"]}, a tagged byte string, a double, true, and what a later reader has to find behind them.
+  for (const std::string_view value :
+       {"a101822061 61", "c243010203", "fb3ff0000000000000", "f5", "9a00000002 0102", "1bffffffffffffffff"}) {
+    std::string hex;
+    std::ranges::copy_if(value, std::back_inserter(hex), [](char c) { return c != ' '; });
+    auto bytes = *base::from_hex("a7617a" + hex);
+    const auto rest = encode_metadata(full_object_without_parts());
+    bytes.insert(bytes.end(), rest.begin() + 1, rest.end());
+    bytes.front() = static_cast<std::byte>(std::to_integer<int>(rest.front()) + 1);
+    const auto decoded = decode_metadata(bytes);
+    ASSERT_TRUE(decoded) << value << ": " << to_string(decoded.error());
+    expect_same(*decoded, full_object_without_parts());
+  }
+  EXPECT_FALSE(decode_metadata(*base::from_hex("a1617a9f01ff")))
+      << "indefinite lengths are not written and not read";
 }
 
 TEST(MetadataCodec, AChecksumOfAWrongLengthIsRefused) {
