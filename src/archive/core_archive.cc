@@ -341,15 +341,20 @@ async::Task<StatusView> Manager::Core::archive_now(std::string bucket, std::stri
   co_return co_await status_view();
 }
 
-/// Until nothing under the prefix waits, or what waits has failed often enough.
+/// Until nothing under the prefix waits and the batches have ended, or what waits has failed often enough.
 async::Task<void> Manager::Core::work_off(const std::string& bucket, const std::string& prefix) {
   std::map<std::int64_t, int> before = failures_;
   int idle_rounds = 0;
+  std::optional<std::set<std::int64_t>> ending;  // committed, but their batches still read back and tidy up
   while (!stopping_) {
     CO_TRY(auto waiting, co_await waiting_under(bucket, prefix));
     std::erase_if(
         waiting, [&](const ObjectRow& row) { return failures_[row.id] - before[row.id] >= kForcedAttempts; });
-    if (waiting.empty()) co_return Result<void>{};
+    if (waiting.empty()) {
+      if (!ending) ending = in_batch_;
+      std::erase_if(*ending, [&](std::int64_t id) { return !in_batch_.contains(id); });
+      if (ending->empty()) co_return Result<void>{};
+    }
     const auto waiter = std::make_shared<async::Waiter>();
     batch_waiters_.push_back(waiter);
     const bool active = !in_batch_.empty();
