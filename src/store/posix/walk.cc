@@ -157,10 +157,12 @@ std::optional<std::string> common_prefix_of(const std::string& key, const Enumer
   return key.substr(0, at + what.delimiter.size());
 }
 
-std::string first_bound(const Enumeration& what) {
+/// Nothing when no key can come after, as behind a common prefix of bytes ff.
+std::optional<std::string> first_bound(const Enumeration& what) {
   if (what.start_after.empty()) return what.prefix;
   const auto common = common_prefix_of(what.start_after, what);
-  const std::string after = common ? after_prefix(*common) : what.start_after + '\0';
+  std::string after = common ? after_prefix(*common) : what.start_after + '\0';
+  if (after.empty()) return std::nullopt;
   return std::max(what.prefix, after);
 }
 
@@ -176,7 +178,9 @@ base::Result<void> enumerate(Space& space, FolderCache& cache, const Enumeration
                              const std::function<bool(Visit)>& visitor) {
   Keys keys(space, cache, what.bucket);
   TRY_VOID(keys.open(cache, what.prefix));
-  std::string bound = first_bound(what);
+  const auto first = first_bound(what);
+  if (!first) return {};
+  std::string bound = *first;
   for (;;) {
     TRY(std::optional<Keys::Next> next, keys.first_from(bound));
     if (!next || !next->key.starts_with(what.prefix)) return {};
