@@ -98,7 +98,8 @@ class ServerImpl final : public Server {
   bool accept_ready();
   void hand_over(Accepted accepted);
   async::Task<void> serve(Reactor& reactor, Accepted accepted);
-  void on_each_connection(void (Connection::*action)());
+  static void on_each_connection(const std::vector<std::shared_ptr<Reactor>>& reactors,
+                                 void (Connection::*action)());
   async::Task<void> close_acceptor();
 
   ServerOptions options_;
@@ -106,7 +107,7 @@ class ServerImpl final : public Server {
   base::Log& log_;
   std::atomic<bool> stopping_ = false;
   ConnectionContext context_{options_, handler_, log_, stopping_};
-  std::vector<std::unique_ptr<Reactor>> reactors_;
+  std::vector<std::shared_ptr<Reactor>> reactors_;
   std::shared_ptr<TlsContext> tls_;
   tcp::acceptor acceptor_;
   net::steady_timer accept_pause_;
@@ -126,7 +127,7 @@ ServerImpl::ServerImpl(std::vector<async::Executor> executors, ServerOptions opt
   const base::Duration shortest =
       std::min({options_.idle_timeout, options_.head_timeout, options_.progress_timeout});
   for (async::Executor& executor : executors) {
-    auto reactor = std::make_unique<Reactor>();
+    auto reactor = std::make_shared<Reactor>();
     reactor->deadlines = std::make_shared<Deadlines>(executor, shortest);
     reactor->work = net::prefer(executor, net::execution::outstanding_work.tracked);
     reactor->executor = std::move(executor);
@@ -244,9 +245,12 @@ async::Task<void> ServerImpl::serve(Reactor& reactor, Accepted accepted) {
 
 // ---- Stopping
 
-void ServerImpl::on_each_connection(void (Connection::*action)()) {
-  for (const auto& reactor : reactors_) {
-    net::post(reactor->executor, [reactor = reactor.get(), action] {
+/// What is posted may run after the server has gone: it holds the reactors, whose last connection has gone
+/// then.
+void ServerImpl::on_each_connection(const std::vector<std::shared_ptr<Reactor>>& reactors,
+                                    void (Connection::*action)()) {
+  for (const auto& reactor : reactors) {
+    net::post(reactor->executor, [reactor, action] {
       for (Connection* connection : reactor->connections) (connection->*action)();
     });
   }
@@ -263,10 +267,10 @@ async::Task<void> ServerImpl::shut_down(base::Duration patience) {
   const async::Executor executor = co_await net::this_coro::executor;
   stopping_ = true;
   CO_TRY_VOID(co_await async::run_on(reactors_.front()->executor, close_acceptor()));
-  on_each_connection(&Connection::stop_when_idle);
+  on_each_connection(reactors_, &Connection::stop_when_idle);
   net::steady_timer patience_timer(executor, patience);
-  patience_timer.async_wait([this](boost::system::error_code error) {
-    if (!error) on_each_connection(&Connection::abort);
+  patience_timer.async_wait([reactors = reactors_](boost::system::error_code error) {
+    if (!error) on_each_connection(reactors, &Connection::abort);
   });
   CO_TRY_VOID(co_await gate_.close());
   patience_timer.cancel();
