@@ -22,21 +22,29 @@ class HashingSource::Pipeline : public std::enable_shared_from_this<Pipeline> {
       lanes_.push_back({.kind = kind, .hasher = base::make_hasher(kind), .queue = {}});
   }
 
-  /// Copies bytes into chunks, waiting for a free one, and queues them on each lane.
+  /// Copies bytes into chunks and queues each full one on every lane. When none is free it waits for half of
+  /// them, so that reader and hashers do not wake one another for every piece.
   async::Task<void> feed(base::ByteView bytes) {
     while (!bytes.empty()) {
-      CO_TRY_VOID(co_await wait_for_free(1));
-      auto chunk = take_free();
-      const std::size_t count = std::min(bytes.size(), chunk.bytes().size());
-      std::memcpy(chunk.bytes().data(), bytes.data(), count);
-      submit(std::make_shared<Piece>(std::move(chunk), count, lanes_.size()));
+      if (!filling_) {
+        if (!has_free()) CO_TRY_VOID(co_await wait_for_free((chunk_count_ + 1) / 2));
+        filling_ = take_free();
+        filled_ = 0;
+      }
+      const std::size_t count = std::min(bytes.size(), filling_.bytes().size() - filled_);
+      std::memcpy(filling_.bytes().data() + filled_, bytes.data(), count);
+      filled_ += count;
       bytes = bytes.subspan(count);
+      if (filled_ == filling_.bytes().size()) submit_filling();
     }
     co_return base::Result<void>{};
   }
 
   /// All lanes have hashed everything when all chunks are back.
-  async::Task<void> drain() { return wait_for_free(chunk_count_); }
+  async::Task<void> drain() {
+    if (filling_) submit_filling();
+    co_return co_await wait_for_free(chunk_count_);
+  }
 
   std::optional<base::Bytes> digest(base::ChecksumKind kind) const {
     const auto lane = std::ranges::find(lanes_, kind, &Lane::kind);
@@ -66,19 +74,24 @@ class HashingSource::Pipeline : public std::enable_shared_from_this<Pipeline> {
     return chunk;
   }
 
-  async::Task<void> wait_for_free(std::size_t count) {
-    while (true) {
-      const auto waiter = std::make_shared<async::Waiter>();
-      {
-        const std::lock_guard lock(mutex_);
-        if (free_.size() >= count) co_return base::Result<void>{};
-        waiter_ = waiter;
-      }
-      CO_TRY_VOID(co_await waiter->wait());
-    }
+  bool has_free() {
+    const std::lock_guard lock(mutex_);
+    return !free_.empty();
   }
 
-  void submit(const std::shared_ptr<Piece>& piece) {
+  async::Task<void> wait_for_free(std::size_t count) {
+    const auto waiter = std::make_shared<async::Waiter>();
+    {
+      const std::lock_guard lock(mutex_);
+      if (free_.size() >= count) co_return base::Result<void>{};
+      waiter_ = waiter;
+      wanted_ = count;
+    }
+    co_return co_await waiter->wait();
+  }
+
+  void submit_filling() {
+    const auto piece = std::make_shared<Piece>(std::move(filling_), filled_, lanes_.size());
     for (auto& lane : lanes_) {
       {
         const std::lock_guard lock(mutex_);
@@ -101,7 +114,7 @@ class HashingSource::Pipeline : public std::enable_shared_from_this<Pipeline> {
       lock.lock();
       if (--piece->lanes_left == 0) {
         free_.push_back(std::move(piece->chunk));
-        if (waiter_) std::exchange(waiter_, nullptr)->wake();
+        if (waiter_ && free_.size() >= wanted_) std::exchange(waiter_, nullptr)->wake();
       }
     }
     lane.running = false;
@@ -109,8 +122,11 @@ class HashingSource::Pipeline : public std::enable_shared_from_this<Pipeline> {
 
   async::BlockingPool& pool_;
   const std::size_t chunk_count_;
+  base::Chunk filling_;  // the reader's alone
+  std::size_t filled_ = 0;
   std::mutex mutex_;  // guards what follows but the lanes' hashers, each of which belongs to its lane's job
   std::shared_ptr<async::Waiter> waiter_;
+  std::size_t wanted_ = 0;
   std::vector<base::Chunk> free_;
   std::vector<Lane> lanes_;
 };

@@ -18,7 +18,7 @@
 namespace reelway::transfer {
 
 /// Chunks of PoolShare::http that a HashingSource wants for slow kinds.
-inline constexpr std::size_t kHashChunkCount = 4;
+inline constexpr std::size_t kHashChunkCount = 8;
 /// Bodies known to be no longer than this need none.
 inline constexpr std::uint64_t kHashInPlaceMax = 32 * base::kKiB;
 
