@@ -18,6 +18,15 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 using testing::Not;
 
+TEST(Toml, MalformedTextIsAnErrorThatNamesTheFile) {
+  for (const char* text : {"[&", "[", "a", "a = ", "[[", "a.b.", "a = [1,", "\"", "a = 1\na = 2"}) {
+    const auto parsed = parse_toml(text, "reelway.toml");
+    ASSERT_FALSE(parsed.has_value()) << text;
+    EXPECT_EQ(parsed.error().code, base::Code::invalid_argument) << text;
+    EXPECT_THAT(parsed.error().detail, HasSubstr("reelway.toml")) << text;
+  }
+}
+
 TEST(Units, ReadsBytes) {
   EXPECT_EQ(parse_bytes("0").value(), 0U);
   EXPECT_EQ(parse_bytes("512").value(), 512U);

@@ -3,9 +3,13 @@
 #include <cerrno>
 #include <fstream>
 #include <iterator>
+#include <stdexcept>
 
 #define TOML_HEADER_ONLY 1
-#define TOML_EXCEPTIONS 0
+#define TOML_EXCEPTIONS 1
+// Some malformed files ("[&") trip the parser's own assertions: an error for the operator, not the end of the
+// process.
+#define TOML_ASSERT(condition) ((condition) ? void() : throw std::invalid_argument("not TOML"))
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
@@ -54,11 +58,16 @@ Result<void> flatten(const toml::table& table, const std::string& prefix, const 
 }  // namespace
 
 Result<std::vector<TomlEntry>> parse_toml(std::string_view text, const std::string& name) {
-  const toml::parse_result parsed = toml::parse(text, name);
-  if (!parsed) return bad(name, parsed.error().source().begin.line, parsed.error().description());
-  std::vector<TomlEntry> entries;
-  TRY_VOID(flatten(parsed.table(), "", name, entries));
-  return entries;
+  try {
+    const toml::table parsed = toml::parse(text, name);
+    std::vector<TomlEntry> entries;
+    TRY_VOID(flatten(parsed, "", name, entries));
+    return entries;
+  } catch (const toml::parse_error& error) {
+    return bad(name, error.source().begin.line, error.description());
+  } catch (const std::invalid_argument& error) {
+    return base::fail(base::Code::invalid_argument, fmt::format("{}: {}", name, error.what()));
+  }
 }
 
 Result<std::vector<TomlEntry>> read_toml_file(const std::string& file) {
