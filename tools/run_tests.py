@@ -64,6 +64,14 @@ def lint(tally, options):
         run(["scripts/build", "tidy"], quiet=False)
 
 
+def last_words(output):
+    """What a program said that ended badly, without the tests that passed; the one it was in stays."""
+    lines = output.splitlines()
+    passed = re.compile(r"\[ +OK \] (\S+)")
+    names = {match.group(1) for line in lines if (match := passed.match(line))}
+    return "\n".join(line for line in lines if line.split("] ")[-1].split(" (")[0] not in names)[-2500:]
+
+
 def run_gtest(tally, binary, env=None):
     """One GoogleTest program; each of its tests counts."""
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
@@ -81,7 +89,7 @@ def run_gtest(tally, binary, env=None):
             tally.add(f"{binary.name}: {suite['name']}.{test['name']}", ok)
             count += ok
     if status:
-        tally.add(binary.name, False, f"exit status {status}\n{output[-6000:]}")
+        tally.add(binary.name, False, f"exit status {status}\n{last_words(output)}")
     print(f"  {binary.name}: {count} passed", flush=True)
 
 

@@ -1,12 +1,11 @@
 #include "obs/log.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
-#include <spdlog/logger.h>
-#include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/basic_file_sink.h>
-#include <spdlog/sinks/stdout_sinks.h>
+#include <unistd.h>
 
 #include <array>
+#include <cerrno>
 
 #include "base/clock.h"
 
@@ -32,24 +31,34 @@ std::string escape(std::string_view text, bool quotes) {
   return out;
 }
 
-class SpdlogLog final : public base::Log {
+/// Each line is one write(2) to a descriptor in append mode: lines of several threads, and of several
+/// processes that share a file, do not mix.
+class LineLog final : public base::Log {
  public:
-  SpdlogLog(std::shared_ptr<spdlog::sinks::sink> sink, LogOptions options)
-      : logger_("reelway", std::move(sink)), options_(std::move(options)) {
-    logger_.set_formatter(std::make_unique<spdlog::pattern_formatter>("%v"));
-    logger_.set_level(spdlog::level::trace);
-    logger_.flush_on(spdlog::level::trace);
+  LineLog(LogOptions options, int descriptor) : options_(std::move(options)), descriptor_(descriptor) {}
+  ~LineLog() override {
+    if (descriptor_ != STDERR_FILENO) ::close(descriptor_);
   }
+  LineLog(const LineLog&) = delete;
+  LineLog& operator=(const LineLog&) = delete;
+
   void write(base::LogLevel level, std::string_view room, std::string_view message) override {
     if (level < options_.level) return;
-    const std::string line =
+    std::string line =
         format_line(options_.format, base::to_iso8601(base::SystemClock().now()), level, room, message);
-    logger_.log(spdlog::level::info, spdlog::string_view_t(line.data(), line.size()));
+    line += '\n';
+    std::string_view rest = line;
+    while (!rest.empty()) {
+      const ssize_t count = ::write(descriptor_, rest.data(), rest.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) return;  // a log that cannot be written (disk full, pipe closed) stops no request
+      rest.remove_prefix(static_cast<std::size_t>(count));
+    }
   }
 
  private:
-  spdlog::logger logger_;
   LogOptions options_;
+  int descriptor_;
 };
 
 }  // namespace
@@ -72,18 +81,12 @@ std::string format_line(LogFormat format, std::string_view time, base::LogLevel 
 }
 
 base::Result<std::unique_ptr<base::Log>> make_log(const LogOptions& options) {
-  try {
-    std::shared_ptr<spdlog::sinks::sink> sink;
-    if (options.file.empty()) {
-      sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
-    } else {
-      sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(options.file);
-    }
-    return std::make_unique<SpdlogLog>(std::move(sink), options);
-  } catch (const spdlog::spdlog_ex& error) {
-    return base::fail(base::Code::invalid_argument,
-                      fmt::format("log file {}: {}", options.file, error.what()), base::Scope::node);
+  int descriptor = STDERR_FILENO;
+  if (!options.file.empty()) {
+    descriptor = ::open(options.file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+    if (descriptor < 0) return base::from_errno(errno, "open the log file " + options.file);
   }
+  return std::make_unique<LineLog>(options, descriptor);
 }
 
 }  // namespace reelway::obs
