@@ -10,6 +10,10 @@ from server import ACCESS_KEY, REGION, SECRET_KEY, Server
 NO_RETRY = Config(retries={"max_attempts": 1})
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: only with scripts/test --all")
+
+
 def raw_client(server, **overrides):
     host, port = server.endpoint.rpartition("/")[2].split(":")
     settings = {"host": host, "port": int(port), "access_key": ACCESS_KEY, "secret_key": SECRET_KEY, "region": REGION,
