@@ -3,6 +3,7 @@
 
 #include "app/commands.h"
 #include "app/serve.h"
+#include "rdma/ofi/peer_rules.h"
 
 namespace reelway::app {
 
@@ -39,8 +40,14 @@ void declare_behaviour(config::Options& options, ServeOptions& o) {
   options.add("rdma", o.rdma, "libfabric providers to offer out of band: shm, tcp, verbs;ofi_rxm; or off");
   options.add_choice("rdma-etag", o.rdma_etag, {"md5", "crc64"}, "ETag of what comes out of band");
   options.add("rdma-address", o.rdma_address, "Local address of the planes");
+  options.add("rdma-peers", o.rdma_peers,
+              "Networks (CIDR) whose addresses tokens may name, besides the requester's own address");
+  options.check("rdma-peers", [&o]() -> std::optional<std::string> {
+    const auto rules = rdma::ofi::PeerRules::create(o.rdma_peers);
+    return rules ? std::nullopt : std::optional(rules.error().detail);
+  });
   options.add("rdma-shm-trust-local", o.rdma_shm_trust_local,
-              "As root: serve the shm plane to every local user's own processes");
+              "As root: serve the shm plane to root's own processes");
   options.add("recall-on-read", o.recall_on_read, "A GET of an object that is on tape only waits for it");
   options.add("patience", o.patience, "How long such a GET is held before 503 and Retry-After");
   options.add("evict-on-any-filesystem", o.evict_on_any_file_system,

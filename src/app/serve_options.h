@@ -25,6 +25,7 @@ struct ServeOptions {
   std::string rdma_etag = "crc64";              ///< md5 | crc64
   std::vector<std::string> rdma{"shm", "tcp"};  ///< providers to open where they can be; "off" for none
   std::string rdma_address;
+  std::vector<std::string> rdma_peers;  ///< networks that planes may connect to
   bool rdma_shm_trust_local = false;
   bool recall_on_read = false;
   base::Duration patience = std::chrono::seconds{45};

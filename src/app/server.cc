@@ -125,6 +125,7 @@ void Server::open_planes() {
     rdma::ofi::OfiOptions options;
     options.provider = provider;
     options.address = options_.rdma_address;
+    options.peers = options_.rdma_peers;
     options.shm_trust_local = options_.rdma_shm_trust_local;
     auto plane = rdma::ofi::open_plane(*buffers_, std::move(options), *log_);
     if (plane) {

@@ -2,7 +2,6 @@
 
 #include "gateway/put.h"
 
-#include "async/pool_wait.h"
 #include "gateway/convert.h"
 #include "gateway/plane_path.h"
 #include "transfer/http_source.h"
@@ -73,6 +72,9 @@ ReplyTask receive_by_plane(Call& call, const s3::Integrity& integrity, std::opti
     count_plane(call, "put", put.refusal.status == 501 ? "declined" : "refused", 0);
     co_return plane_fault(put.refusal);
   }
+  base::HttpRequestHead declared;
+  declared.content_length = put.source->length();
+  CO_TRY_VOID(s3::object_length(declared));
   auto stored =
       co_await store_bytes(call, *put.source, make_rules(integrity, also, call.options().rdma_etag), store);
   const auto fenced = co_await put.source->finish();
@@ -114,14 +116,14 @@ async::net::awaitable<s3::Outcome<void>> check_conditions_early(Call& call,
 
 async::net::awaitable<s3::Outcome<Stored>> store_bytes(Call& call, object::ByteSource& source,
                                                        transfer::UploadRules rules, const StoreCall& store) {
-  std::vector<base::Chunk> chunks;
-  if (transfer::wants_hash_chunks(rules, source.length())) {
-    auto taken = co_await async::take_chunks(call.parts().pool, base::PoolShare::http,
-                                             transfer::kHashChunkCount, call.options().chunk_patience);
+  object::Buffers buffers = source.buffers();
+  if (!buffers) {
+    auto taken = co_await transfer::take_upload_buffers(call.parts().pool, source.length(),
+                                                        call.options().chunk_patience);
     if (!taken) co_return s3::fault(s3::ErrorCode::slow_down);
-    chunks = std::move(*taken);
+    buffers = std::move(*taken);
   }
-  transfer::Upload upload(source, std::move(rules), std::move(chunks), call.parts().hash_pool);
+  transfer::Upload upload(source, std::move(rules), std::move(buffers), call.parts().hash_pool);
   auto stored = co_await store(upload, upload.sealer());
   if (upload.fault()) co_return *upload.fault();
   co_return or_fault(call, std::move(stored));

@@ -2,16 +2,22 @@
 // Asynchronous byte streams. An HTTP body (aws-chunked too), an RDMA pull, a file and a tape extent are all
 // sources, so PUT is one code path whatever the road; hashing is a stage in it. The reader's memory decides
 // about copies: when `into` lies in a pool chunk, sources that can place bytes there directly (a file, a
-// plane, a socket) do.
+// plane, a socket) do. A source may lend the chunks that were reserved for its transfer.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <vector>
 
 #include "async/task.h"
+#include "base/buffer_pool.h"
 #include "base/bytes.h"
 #include "base/encoding.h"
 
 namespace reelway::object {
+
+/// Chunks of one size, never an empty list.
+using Buffers = std::shared_ptr<const std::vector<base::Chunk>>;
 
 class ByteSource {
  public:
@@ -22,6 +28,9 @@ class ByteSource {
   /// end. After an error the source is dead. Errors: closed (the peer went away short of its promise),
   /// checksum_mismatch, deadline_exceeded, data_loss.
   virtual async::Task<std::size_t> read(base::MutableBytes into) = 0;
+  /// Memory to read into, in turn and over again, that saves copies; null: the reader uses its own. A reader
+  /// uses the one or the other, never both, and does not change what it was given.
+  virtual Buffers buffers() const { return nullptr; }
 };
 
 class ByteSink {

@@ -17,6 +17,16 @@
 
 namespace reelway::rdma {
 
+/// Part of an open regular file.
+struct FileRange {
+  int file = -1;
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;
+};
+
+/// True when all of `bytes` lies in one of the pool's slabs, which planes register.
+bool lies_in(const base::BufferPool& pool, base::ByteView bytes);
+
 /// One transfer's lease on a window. Chunks given to push and pull must lie in the pool that the plane
 /// registered.
 class Transfer {
@@ -28,6 +38,9 @@ class Transfer {
   /// window; unavailable (scope peer) when the peer cannot be reached; deadline_exceeded: the outcome is
   /// unknown and the transfer is dead.
   virtual async::Task<void> push(std::uint64_t offset, base::ByteView bytes) = 0;
+  /// Writes a file's bytes straight from the page cache, for planes that say pushes_files(). unavailable too
+  /// when the file is shorter than that.
+  virtual async::Task<void> push_file(std::uint64_t offset, FileRange from);
   /// Reads the window from `offset` into `into`.
   virtual async::Task<void> pull(std::uint64_t offset, base::MutableBytes into) = 0;
   /// Waits until nothing is in flight; to be awaited before the HTTP answer is sent, on success and on
@@ -45,6 +58,7 @@ class Plane {
  public:
   virtual ~Plane() = default;
   virtual PlaneInfo info() const = 0;
+  virtual bool pushes_files() const { return false; }
   /// Pure. invalid_argument: not a token of any form, or a broken one of this form; unsupported: a token of
   /// another form or provider.
   virtual base::Result<base::Window> parse(std::string_view token) const = 0;

@@ -1,10 +1,21 @@
 #include "rdma/planes.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "rdma/token.h"
 
 namespace reelway::rdma {
+
+bool lies_in(const base::BufferPool& pool, base::ByteView bytes) {
+  return std::ranges::any_of(pool.slabs(), [&](base::ByteView slab) {
+    return bytes.data() >= slab.data() && bytes.data() + bytes.size() <= slab.data() + slab.size();
+  });
+}
+
+async::Task<void> Transfer::push_file(std::uint64_t, FileRange) {
+  co_return base::fail(base::Code::unsupported, "this plane pushes no files");
+}
 
 void Planes::add(std::unique_ptr<Plane> plane) { planes_.push_back(std::move(plane)); }
 

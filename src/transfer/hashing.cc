@@ -1,7 +1,6 @@
 #include "transfer/hashing.h"
 
 #include <algorithm>
-#include <cstring>
 #include <deque>
 #include <mutex>
 
@@ -12,38 +11,43 @@ namespace reelway::transfer {
 bool is_slow(base::ChecksumKind kind) { return !base::is_crc(kind); }
 
 /// The slow hashers with their queues. A lane's job drains its queue and ends; the next piece starts it
-/// again. Jobs hold the pipeline, so a source may be destroyed while one runs.
+/// again. Jobs hold the pipeline, and it the chunks, so a source may be destroyed while one runs.
 class HashingSource::Pipeline : public std::enable_shared_from_this<Pipeline> {
  public:
-  Pipeline(const std::vector<base::ChecksumKind>& kinds, std::vector<base::Chunk> chunks,
-           async::BlockingPool& pool)
-      : pool_(pool), chunk_count_(chunks.size()), free_(std::move(chunks)) {
+  Pipeline(const std::vector<base::ChecksumKind>& kinds, object::Buffers buffers, async::BlockingPool& pool)
+      : pool_(pool), buffers_(std::move(buffers)) {
     for (const auto kind : kinds)
       lanes_.push_back({.kind = kind, .hasher = base::make_hasher(kind), .queue = {}});
   }
 
-  /// Copies bytes into chunks and queues each full one on every lane. When none is free it waits for half of
-  /// them, so that reader and hashers do not wake one another for every piece.
-  async::Task<void> feed(base::ByteView bytes) {
-    while (!bytes.empty()) {
-      if (!filling_) {
-        if (!has_free()) CO_TRY_VOID(co_await wait_for_free((chunk_count_ + 1) / 2));
-        filling_ = take_free();
-        filled_ = 0;
-      }
-      const std::size_t count = std::min(bytes.size(), filling_.bytes().size() - filled_);
-      std::memcpy(filling_.bytes().data() + filled_, bytes.data(), count);
-      filled_ += count;
-      bytes = bytes.subspan(count);
-      if (filled_ == filling_.bytes().size()) submit_filling();
-    }
+  /// Waits until nothing that is still to be hashed lies in `memory`; then for half of everything, so that
+  /// reader and hashers do not wake one another for every piece.
+  async::Task<void> wait_for(base::ByteView memory) {
+    if (overlaps(growing_, memory) && !follows(memory)) submit_growing();
+    const std::size_t half = buffers_->size() / 2;
+    if (is_hashing(memory)) CO_TRY_VOID(co_await wait_for_at_most(half));
+    if (is_hashing(memory)) CO_TRY_VOID(co_await wait_for_at_most(0));
     co_return base::Result<void>{};
   }
 
-  /// All lanes have hashed everything when all chunks are back.
+  /// Queues the bytes of a lent chunk on every lane, once the chunk is full; hashes others at once.
+  async::Task<void> feed(base::ByteView bytes) {
+    if (!follows(bytes)) submit_growing();
+    const base::ByteView chunk = chunk_around(bytes);
+    if (chunk.empty()) {
+      CO_TRY_VOID(co_await wait_for_at_most(0));
+      for (auto& lane : lanes_) lane.hasher->update(bytes);
+      co_return base::Result<void>{};
+    }
+    growing_ = follows(bytes) ? base::ByteView(growing_.data(), growing_.size() + bytes.size()) : bytes;
+    if (growing_.data() + growing_.size() == chunk.data() + chunk.size()) submit_growing();
+    co_return base::Result<void>{};
+  }
+
+  /// All lanes have hashed everything.
   async::Task<void> drain() {
-    if (filling_) submit_filling();
-    co_return co_await wait_for_free(chunk_count_);
+    submit_growing();
+    co_return co_await wait_for_at_most(0);
   }
 
   std::optional<base::Bytes> digest(base::ChecksumKind kind) const {
@@ -54,44 +58,59 @@ class HashingSource::Pipeline : public std::enable_shared_from_this<Pipeline> {
 
  private:
   struct Piece {
-    Piece(base::Chunk chunk_in, std::size_t size_in, std::size_t lanes)
-        : chunk(std::move(chunk_in)), size(size_in), lanes_left(lanes) {}
-    base::Chunk chunk;
-    std::size_t size;
+    base::ByteView bytes;
     std::size_t lanes_left;
   };
+  using PiecePtr = std::shared_ptr<Piece>;
   struct Lane {
     base::ChecksumKind kind;
     std::unique_ptr<base::Hasher> hasher;
-    std::deque<std::shared_ptr<Piece>> queue;  // bounded by the number of chunks
+    std::deque<PiecePtr> queue;  // bounded by the chunks: each is filled again only when it was hashed
     bool running = false;
   };
 
-  base::Chunk take_free() {
-    const std::lock_guard lock(mutex_);
-    base::Chunk chunk = std::move(free_.back());
-    free_.pop_back();
-    return chunk;
+  static bool overlaps(base::ByteView a, base::ByteView b) {
+    return a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
   }
 
-  bool has_free() {
-    const std::lock_guard lock(mutex_);
-    return !free_.empty();
+  bool follows(base::ByteView bytes) const {
+    return !growing_.empty() && growing_.data() + growing_.size() == bytes.data() &&
+           !chunk_around({growing_.data(), growing_.size() + bytes.size()}).empty();
   }
 
-  async::Task<void> wait_for_free(std::size_t count) {
+  base::ByteView chunk_around(base::ByteView bytes) const {
+    for (const base::Chunk& chunk : *buffers_) {
+      const base::ByteView whole = chunk.bytes();
+      if (bytes.data() >= whole.data() && bytes.data() + bytes.size() <= whole.data() + whole.size())
+        return whole;
+    }
+    return {};
+  }
+
+  bool is_hashing(base::ByteView memory) {
+    const std::lock_guard lock(mutex_);
+    return std::ranges::any_of(hashing_,
+                               [&](const PiecePtr& piece) { return overlaps(piece->bytes, memory); });
+  }
+
+  async::Task<void> wait_for_at_most(std::size_t count) {
     const auto waiter = std::make_shared<async::Waiter>();
     {
       const std::lock_guard lock(mutex_);
-      if (free_.size() >= count) co_return base::Result<void>{};
+      if (hashing_.size() <= count) co_return base::Result<void>{};
       waiter_ = waiter;
       wanted_ = count;
     }
     co_return co_await waiter->wait();
   }
 
-  void submit_filling() {
-    const auto piece = std::make_shared<Piece>(std::move(filling_), filled_, lanes_.size());
+  void submit_growing() {
+    if (growing_.empty()) return;
+    const auto piece = std::make_shared<Piece>(std::exchange(growing_, {}), lanes_.size());
+    {
+      const std::lock_guard lock(mutex_);
+      hashing_.push_back(piece);
+    }
     for (auto& lane : lanes_) {
       {
         const std::lock_guard lock(mutex_);
@@ -110,59 +129,55 @@ class HashingSource::Pipeline : public std::enable_shared_from_this<Pipeline> {
       const auto piece = std::move(lane.queue.front());
       lane.queue.pop_front();
       lock.unlock();
-      lane.hasher->update(piece->chunk.bytes().first(piece->size));
+      lane.hasher->update(piece->bytes);
       lock.lock();
       if (--piece->lanes_left == 0) {
-        free_.push_back(std::move(piece->chunk));
-        if (waiter_ && free_.size() >= wanted_) std::exchange(waiter_, nullptr)->wake();
+        std::erase(hashing_, piece);
+        if (waiter_ && hashing_.size() <= wanted_) std::exchange(waiter_, nullptr)->wake();
       }
     }
     lane.running = false;
   }
 
   async::BlockingPool& pool_;
-  const std::size_t chunk_count_;
-  base::Chunk filling_;  // the reader's alone
-  std::size_t filled_ = 0;
+  const object::Buffers buffers_;
+  base::ByteView growing_;  // read, not queued yet; the reader's alone
   std::mutex mutex_;  // guards what follows but the lanes' hashers, each of which belongs to its lane's job
   std::shared_ptr<async::Waiter> waiter_;
   std::size_t wanted_ = 0;
-  std::vector<base::Chunk> free_;
+  std::vector<PiecePtr> hashing_;
   std::vector<Lane> lanes_;
 };
 
 HashingSource::HashingSource(object::ByteSource& inner, const std::vector<base::ChecksumKind>& kinds,
-                             std::vector<base::Chunk> chunks, async::BlockingPool& pool)
-    : inner_(inner) {
+                             object::Buffers buffers, async::BlockingPool& pool)
+    : inner_(inner), buffers_(std::move(buffers)) {
+  const bool is_short = inner.length() && *inner.length() <= kHashInPlaceMax;
   std::vector<base::ChecksumKind> slow;
   for (const auto kind : kinds) {
-    if (is_slow(kind) && !chunks.empty()) {
+    if (is_slow(kind) && buffers_ && !is_short) {
       if (std::ranges::find(slow, kind) == slow.end()) slow.push_back(kind);
     } else if (!in_place_.contains(kind)) {
       in_place_.emplace(kind, base::make_hasher(kind));
     }
   }
-  if (!slow.empty()) pipeline_ = std::make_shared<Pipeline>(slow, std::move(chunks), pool);
+  if (!slow.empty()) pipeline_ = std::make_shared<Pipeline>(slow, buffers_, pool);
 }
 
 HashingSource::~HashingSource() = default;
 
 async::Task<std::size_t> HashingSource::read(base::MutableBytes into) {
+  if (pipeline_) CO_TRY_VOID(co_await pipeline_->wait_for(into));
   CO_TRY(const std::size_t count, co_await inner_.read(into));
   if (count > 0) {
     byte_count_ += count;
-    CO_TRY_VOID(co_await feed(into.first(count)));
+    for (auto& [kind, hasher] : in_place_) hasher->update(into.first(count));
+    if (pipeline_) CO_TRY_VOID(co_await pipeline_->feed(into.first(count)));
     co_return count;
   }
   if (pipeline_) CO_TRY_VOID(co_await pipeline_->drain());
   at_end_ = true;
   co_return std::size_t{0};
-}
-
-async::Task<void> HashingSource::feed(base::ByteView bytes) {
-  for (auto& [kind, hasher] : in_place_) hasher->update(bytes);
-  if (pipeline_) CO_TRY_VOID(co_await pipeline_->feed(bytes));
-  co_return base::Result<void>{};
 }
 
 std::optional<base::Bytes> HashingSource::digest(base::ChecksumKind kind) const {

@@ -1,8 +1,9 @@
 #pragma once
 // The digests of a body, computed while it passes: a stage around any ByteSource. CRCs are cheap and computed
-// in place. MD5, SHA-1 and SHA-256 run on the hashing pool, each in its own order, over copies of the bytes
-// in a few pool chunks, so that receiving, hashing and writing overlap and a put runs at the speed of the
-// slowest of them. A short body is hashed in place.
+// in place. MD5, SHA-1 and SHA-256 run on the hashing pool, each in its own order, over the very chunks that
+// this source lends its reader; a chunk is filled anew only when it was hashed. So receiving, hashing and
+// writing overlap without a copy, and a put runs at the speed of the slowest of them. A short body, and what
+// is read into other memory, is hashed before read returns.
 
 #include <cstdint>
 #include <map>
@@ -11,15 +12,12 @@
 #include <vector>
 
 #include "async/offload.h"
-#include "base/buffer_pool.h"
 #include "base/checksum.h"
 #include "object/byte_stream.h"
 
 namespace reelway::transfer {
 
-/// Chunks of PoolShare::http that a HashingSource wants for slow kinds.
-inline constexpr std::size_t kHashChunkCount = 8;
-/// Bodies known to be no longer than this need none.
+/// Bodies known to be no longer than this are not worth a thread's waking.
 inline constexpr std::uint64_t kHashInPlaceMax = 32 * base::kKiB;
 
 /// True for the kinds that are worth a thread of their own.
@@ -27,12 +25,13 @@ bool is_slow(base::ChecksumKind kind);
 
 class HashingSource final : public object::ByteSource {
  public:
-  /// Without chunks everything is hashed in place. `inner` must outlive this.
+  /// Without buffers (null) everything is hashed in place. `inner` must outlive this.
   HashingSource(object::ByteSource& inner, const std::vector<base::ChecksumKind>& kinds,
-                std::vector<base::Chunk> chunks, async::BlockingPool& pool);
+                object::Buffers buffers, async::BlockingPool& pool);
   ~HashingSource() override;
 
   std::optional<std::uint64_t> length() const override { return inner_.length(); }
+  object::Buffers buffers() const override { return buffers_; }
   /// At the end (0) all digests are complete.
   async::Task<std::size_t> read(base::MutableBytes into) override;
 
@@ -43,11 +42,11 @@ class HashingSource final : public object::ByteSource {
 
  private:
   class Pipeline;
-  async::Task<void> feed(base::ByteView bytes);
 
   object::ByteSource& inner_;
+  const object::Buffers buffers_;
   std::map<base::ChecksumKind, std::unique_ptr<base::Hasher>> in_place_;
-  std::shared_ptr<Pipeline> pipeline_;  // null: no slow kind, or no chunks
+  std::shared_ptr<Pipeline> pipeline_;  // null: no slow kind, no buffers, or a short body
   std::uint64_t byte_count_ = 0;
   bool at_end_ = false;
 };

@@ -48,14 +48,16 @@ std::variant<rdma::Choice, Refusal> choose_plane(const rdma::Planes& planes, std
 async::Task<Lease> lease_window(const rdma::Choice& choice, base::BufferPool& pool, const base::Clock& clock,
                                 std::uint64_t length, std::size_t chunk_count, PlaneOptions options) {
   Lease lease;
-  auto chunks =
-      co_await async::take_chunks(pool, base::PoolShare::planes, chunk_count, options.chunk_patience);
-  if (!chunks) {
-    if (chunks.error().code == Code::cancelled) co_return chunks.error();
-    lease.refusal = refuse(DeclineReason::busy, choice, "no chunks came free");
-    co_return lease;
+  if (chunk_count > 0) {
+    auto chunks =
+        co_await async::take_chunks(pool, base::PoolShare::planes, chunk_count, options.chunk_patience);
+    if (!chunks) {
+      if (chunks.error().code == Code::cancelled) co_return chunks.error();
+      lease.refusal = refuse(DeclineReason::busy, choice, "no chunks came free");
+      co_return lease;
+    }
+    lease.chunks = std::make_shared<const std::vector<base::Chunk>>(std::move(*chunks));
   }
-  lease.chunks = std::move(*chunks);
   const auto wire_time =
       std::chrono::nanoseconds{length * 1000 / std::max<std::uint64_t>(options.rate_min / 1'000'000, 1)};
   const base::SteadyPoint deadline = clock.steady_now() + options.deadline + wire_time;

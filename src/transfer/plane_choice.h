@@ -19,7 +19,7 @@ struct Refusal {
 /// A window leased for one transfer, and the chunks it goes through. The transfer goes (and fences) before
 /// its chunks do.
 struct Lease {
-  std::vector<base::Chunk> chunks;
+  object::Buffers chunks;
   std::unique_ptr<rdma::Transfer> transfer;
   std::optional<Refusal> refusal;
 };
@@ -27,7 +27,7 @@ struct Lease {
 std::variant<rdma::Choice, Refusal> choose_plane(const rdma::Planes& planes, std::string_view token,
                                                  const base::HttpPeer& peer);
 
-/// `length`: the bytes that will move.
+/// `length`: the bytes that will move. Without chunks (0) lease.chunks is null.
 async::Task<Lease> lease_window(const rdma::Choice& choice, base::BufferPool& pool, const base::Clock& clock,
                                 std::uint64_t length, std::size_t chunk_count, PlaneOptions options);
 

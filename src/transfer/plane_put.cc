@@ -18,13 +18,13 @@ class WindowSource final : public PlaneSource {
 
   std::optional<std::uint64_t> length() const override { return length_; }
   async::Task<std::size_t> read(base::MutableBytes into) override;
+  object::Buffers buffers() const override { return lease_.chunks; }
   async::Task<void> finish() override { return lease_.transfer->fence(); }
   bool failed() const override { return failed_; }
   const std::string& plane() const override { return plane_; }
 
  private:
   async::Task<void> pull(base::MutableBytes into);
-  bool is_registered(base::ByteView bytes) const;
 
   const std::string plane_;
   const std::uint64_t length_;
@@ -36,9 +36,9 @@ class WindowSource final : public PlaneSource {
 };
 
 async::Task<std::size_t> WindowSource::read(base::MutableBytes into) {
-  const bool direct = is_registered(into);
+  const bool direct = rdma::lies_in(pool_, into);
   if (staged_.empty() && pulled_ < length_) {
-    const auto into_or_chunk = direct ? into : lease_.chunks.front().bytes();
+    const auto into_or_chunk = direct ? into : lease_.chunks->front().bytes();
     const auto part = into_or_chunk.first(std::min<std::uint64_t>(into_or_chunk.size(), length_ - pulled_));
     CO_TRY_VOID(co_await pull(part));
     if (direct) co_return part.size();
@@ -60,12 +60,6 @@ async::Task<void> WindowSource::pull(base::MutableBytes into) {
   co_return pulled;
 }
 
-bool WindowSource::is_registered(base::ByteView bytes) const {
-  return std::ranges::any_of(pool_.slabs(), [&](base::ByteView slab) {
-    return bytes.data() >= slab.data() && bytes.data() + bytes.size() <= slab.data() + slab.size();
-  });
-}
-
 PlanePut refused(const Refusal& refusal) {
   return {.source = nullptr,
           .refusal = refusal.reason ? rdma::put_declined(*refusal.reason) : rdma::malformed_token(),
@@ -79,7 +73,9 @@ async::Task<PlanePut> open_put(rdma::Planes& planes, base::BufferPool& pool, con
   auto chosen = choose_plane(planes, token, peer);
   if (const auto* refusal = std::get_if<Refusal>(&chosen)) co_return refused(*refusal);
   auto& choice = std::get<rdma::Choice>(chosen);
-  CO_TRY(Lease lease, co_await lease_window(choice, pool, clock, choice.window.length, 1, options));
+  const std::uint64_t length = choice.window.length;
+  const std::size_t chunk_count = length < pool.chunk_bytes(base::PoolShare::planes) ? 1 : 2;
+  CO_TRY(Lease lease, co_await lease_window(choice, pool, clock, length, chunk_count, options));
   if (lease.refusal) co_return refused(*lease.refusal);
   PlanePut put;
   put.source = std::make_unique<WindowSource>(std::move(choice), std::move(lease), pool);

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -34,6 +36,8 @@ struct Script {
   int transfer_count = 0;
   int fence_count = 0;
   bool alive = false;  ///< a transfer exists
+  bool pushes_files = false;
+  int file_push_count = 0;
   std::vector<std::size_t> sizes;
 };
 
@@ -49,6 +53,14 @@ class FakeTransfer final : public rdma::Transfer {
   async::Task<void> pull(std::uint64_t offset, base::MutableBytes into) override {
     CO_TRY_VOID(step(offset, into.size()));
     std::memcpy(into.data(), script_.memory.data() + offset, into.size());
+    co_return Result<void>{};
+  }
+  async::Task<void> push_file(std::uint64_t offset, rdma::FileRange from) override {
+    CO_TRY_VOID(step(offset, from.length));
+    ++script_.file_push_count;
+    const ssize_t count =
+        pread(from.file, script_.memory.data() + offset, from.length, static_cast<off_t>(from.offset));
+    if (count != static_cast<ssize_t>(from.length)) co_return base::fail(Code::unavailable, "a short file");
     co_return Result<void>{};
   }
   async::Task<void> fence() override {
@@ -71,6 +83,7 @@ class FakePlane final : public rdma::Plane {
  public:
   explicit FakePlane(Script& script) : script_(script) {}
   rdma::PlaneInfo info() const override { return {.form = "ofi1", .provider = "fake", .window_max = 1}; }
+  bool pushes_files() const override { return script_.pushes_files; }
   Result<base::Window> parse(std::string_view token) const override {
     if (token != kToken) return base::fail(Code::unsupported, "another's");
     base::Window window;
@@ -100,6 +113,7 @@ class PatternReader final : public object::Reader {
   explicit PatternReader(std::uint64_t size) : PatternReader(size, size) {}
   const object::ObjectInfo& info() const override { return info_; }
   base::ByteRange range() const override { return {.offset = 0, .length = size_}; }
+  std::optional<object::FileSegment> file_segment() const override { return segment; }
   async::Task<std::size_t> read(base::MutableBytes into) override {
     ++read_count;
     if (error_after && done_ >= *error_after) co_return base::fail(Code::data_loss, "scripted");
@@ -110,6 +124,7 @@ class PatternReader final : public object::Reader {
   }
   int read_count = 0;
   std::optional<std::uint64_t> error_after;
+  std::optional<object::FileSegment> segment;
   object::ObjectInfo info_;
 
  private:
@@ -203,6 +218,79 @@ TEST_F(PlaneTest, AWholeObjectHasTheChecksumOfItsPutAndARangeItsOwn) {
   composite.info_.checksums = {
       {.kind = base::ChecksumKind::crc64nvme, .value = recorded, .composite_part_count = 2}};
   EXPECT_EQ(get(composite).crc64nvme, base::crc64nvme(0, base::ByteView(script_.memory).first(kChunk)));
+}
+
+/// A file of the pattern, one byte in front.
+class PatternFile {
+ public:
+  explicit PatternFile(std::size_t size) : descriptor_(memfd_create("pattern", MFD_CLOEXEC)) {
+    std::vector<std::byte> bytes(size + 1);
+    for (std::size_t i = 0; i < size; ++i) bytes[i + 1] = pattern(i);
+    EXPECT_EQ(pwrite(descriptor_, bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
+  }
+  ~PatternFile() { close(descriptor_); }
+  PatternFile(const PatternFile&) = delete;
+  PatternFile& operator=(const PatternFile&) = delete;
+  object::FileSegment segment(std::uint64_t length) const {
+    return {.descriptor = descriptor_, .offset = 1, .length = length};
+  }
+
+ private:
+  int descriptor_;
+};
+
+/// A whole object with its checksum, in a file.
+PatternReader whole_in(const PatternFile& file, std::size_t size) {
+  PatternReader reader(size);
+  reader.info_.size = size;
+  reader.info_.checksums = {
+      {.kind = base::ChecksumKind::crc64nvme, .value = base::Bytes(8, std::byte{0x11})}};
+  reader.segment = file.segment(size);
+  return reader;
+}
+
+TEST_F(PlaneTest, AFileWhoseChecksumIsKnownGoesWithoutChunks) {
+  const auto all = pool_->try_take(base::PoolShare::planes, pool_->total_count(base::PoolShare::planes));
+  ASSERT_TRUE(all);
+  script_.pushes_files = true;
+  const PatternFile file(3 * kChunk);
+  auto reader = whole_in(file, 3 * kChunk);
+  const auto result = async::run_until_done(
+      get_by_plane(planes_, *pool_, clock_, kToken, peer_, reader, false, false, options_));
+  ASSERT_TRUE(result);
+  const PlaneGet& got = *result;
+  ASSERT_TRUE(got.moved);
+  EXPECT_EQ(script_.file_push_count, 1);
+  EXPECT_EQ(reader.read_count, 0);
+  EXPECT_EQ(got.bytes, 3 * kChunk);
+  EXPECT_EQ(got.crc64nvme, 0x1111111111111111U);
+  EXPECT_EQ(script_.fence_count, script_.open_count);
+  for (std::size_t i = 0; i < 3 * kChunk; ++i) ASSERT_EQ(script_.memory[i], pattern(i)) << i;
+  EXPECT_EQ(script_.memory[3 * kChunk], std::byte{0xee});
+}
+
+TEST_F(PlaneTest, OtherwiseAFileGoesInChunks) {
+  const PatternFile file(3 * kChunk);
+  auto reader = whole_in(file, 3 * kChunk);
+  EXPECT_TRUE(get(reader).moved) << "the plane pushes no files";
+  script_.pushes_files = true;
+  auto range = whole_in(file, 3 * kChunk);
+  range.info_.size += 1;
+  EXPECT_EQ(get(range).crc64nvme, base::crc64nvme(0, base::ByteView(script_.memory).first(3 * kChunk)))
+      << "the checksum of a range is not known before it is read";
+  auto small = whole_in(file, kChunk);
+  EXPECT_TRUE(get(small).moved);
+  EXPECT_EQ(script_.file_push_count, 0);
+}
+
+TEST_F(PlaneTest, AFileThatWasCutShortFailsItsGetAlone) {
+  script_.pushes_files = true;
+  const PatternFile file(kChunk);
+  auto reader = whole_in(file, 3 * kChunk);
+  const PlaneGet got = get(reader);
+  EXPECT_EQ(got.answer.status, 500);
+  EXPECT_FALSE(got.moved);
+  EXPECT_EQ(script_.fence_count, 1);
 }
 
 TEST_F(PlaneTest, AnEmptyObjectMovesNothingAndSucceeds) {

@@ -2,11 +2,15 @@
 
 #include <algorithm>
 
+#include "async/pool_wait.h"
 #include "base/encoding.h"
 
 namespace reelway::transfer {
 
 namespace {
+
+constexpr std::size_t kUploadChunkCount = 16;
+constexpr std::size_t kCrowdedChunkCount = 2;
 
 /// The kind of checksum that the client has a say in, whether it gave the value already or not.
 std::optional<base::ChecksumKind> declared_kind(const UploadRules& rules) {
@@ -31,14 +35,19 @@ std::vector<base::ChecksumKind> kinds_of(const UploadRules& rules) {
   return kinds;
 }
 
-bool wants_hash_chunks(const UploadRules& rules, std::optional<std::uint64_t> length) {
-  if (length && *length <= kHashInPlaceMax) return false;
-  return std::ranges::any_of(kinds_of(rules), is_slow);
+async::Task<object::Buffers> take_upload_buffers(base::BufferPool& pool, std::optional<std::uint64_t> length,
+                                                 base::Duration patience) {
+  constexpr auto share = base::PoolShare::http;
+  const bool crowded = pool.free_count(share) < pool.total_count(share) / 2;
+  const std::uint64_t most = crowded ? kCrowdedChunkCount : kUploadChunkCount;
+  const std::uint64_t wanted = length.value_or(most * pool.chunk_bytes(share)) / pool.chunk_bytes(share) + 1;
+  CO_TRY(auto chunks, co_await async::take_chunks(pool, share, std::min(wanted, most), patience));
+  co_return std::make_shared<const std::vector<base::Chunk>>(std::move(chunks));
 }
 
-Upload::Upload(object::ByteSource& bytes, UploadRules rules, std::vector<base::Chunk> hash_chunks,
+Upload::Upload(object::ByteSource& bytes, UploadRules rules, object::Buffers buffers,
                async::BlockingPool& hash_pool)
-    : rules_(std::move(rules)), hashed_(bytes, kinds_of(rules_), std::move(hash_chunks), hash_pool) {}
+    : rules_(std::move(rules)), hashed_(bytes, kinds_of(rules_), std::move(buffers), hash_pool) {}
 
 object::Sealer Upload::sealer() {
   return [this] { return seal(); };

@@ -30,15 +30,21 @@ struct UploadRules {
 
 /// The kinds that an upload under these rules computes.
 std::vector<base::ChecksumKind> kinds_of(const UploadRules& rules);
-/// True when it wants kHashChunkCount chunks; `length` absent: unknown.
-bool wants_hash_chunks(const UploadRules& rules, std::optional<std::uint64_t> length);
+
+/// The memory that an upload goes through where its source has none: chunks of PoolShare::http with room for
+/// one byte more than `length` (absent: unknown), 16 at most, 2 when half of the share is in use. busy: none
+/// came free within `patience`.
+async::Task<object::Buffers> take_upload_buffers(base::BufferPool& pool, std::optional<std::uint64_t> length,
+                                                 base::Duration patience);
 
 class Upload final : public object::ByteSource {
  public:
-  Upload(object::ByteSource& bytes, UploadRules rules, std::vector<base::Chunk> hash_chunks,
+  /// Lends `buffers` to the store; null: hashes in place, in the store's own memory.
+  Upload(object::ByteSource& bytes, UploadRules rules, object::Buffers buffers,
          async::BlockingPool& hash_pool);
 
   std::optional<std::uint64_t> length() const override { return hashed_.length(); }
+  object::Buffers buffers() const override { return hashed_.buffers(); }
   async::Task<std::size_t> read(base::MutableBytes into) override { return hashed_.read(into); }
 
   /// For the store; refers to this upload.

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <semaphore>
 
 #include "async/spawn.h"
 #include "base/rng.h"
@@ -21,31 +23,35 @@ base::Bytes random_bytes(std::size_t size) {
   return bytes;
 }
 
-/// Everything an upload gives, read in pieces, and what its sealer says.
+/// Everything an upload gives, and what its sealer says.
 struct Outcome {
   base::Bytes bytes;
   base::Result<object::Seal> seal = base::fail(base::Code::internal, "not sealed");
 };
 
+/// Reads as a store does: into the chunks that were lent, in turn; else into pieces of its own.
 async::Task<Outcome> drain(Upload& upload, std::size_t piece_bytes) {
   Outcome outcome;
   base::Bytes piece(piece_bytes);
-  while (true) {
-    CO_TRY(const std::size_t count, co_await upload.read(piece));
-    if (count == 0) break;
-    outcome.bytes.insert(outcome.bytes.end(), piece.begin(),
-                         piece.begin() + static_cast<std::ptrdiff_t>(count));
+  const auto lent = upload.buffers();
+  for (std::size_t turn = 0;; ++turn) {
+    const base::MutableBytes into = lent ? (*lent)[turn % lent->size()].bytes() : base::MutableBytes(piece);
+    CO_TRY(const std::size_t count, co_await object::read_full(upload, into));
+    outcome.bytes.insert(outcome.bytes.end(), into.begin(),
+                         into.begin() + static_cast<std::ptrdiff_t>(count));
+    if (count < into.size()) break;
   }
   outcome.seal = upload.sealer()();
   co_return outcome;
 }
 
+object::Buffers take_chunks(base::BufferPool& pool, std::size_t count) {
+  return std::make_shared<const std::vector<base::Chunk>>(*pool.try_take(base::PoolShare::http, count));
+}
+
 class UploadTest : public ::testing::TestWithParam<bool> {
  protected:
-  std::vector<base::Chunk> chunks() {
-    if (!GetParam()) return {};
-    return *pool_->try_take(base::PoolShare::http, kHashChunkCount);
-  }
+  object::Buffers chunks() { return GetParam() ? take_chunks(*pool_, 4) : nullptr; }
   Outcome run(const base::Bytes& bytes, UploadRules rules) {
     object::MemorySource source(bytes);
     Upload upload(source, std::move(rules), chunks(), hash_pool_);
@@ -129,14 +135,75 @@ TEST_P(UploadTest, AStoreThatDidNotReadToTheEndGetsNoSeal) {
 
 INSTANTIATE_TEST_SUITE_P(InPlaceAndOnThreads, UploadTest, ::testing::Bool());
 
-TEST(UploadRules, WantChunksOnlyForSlowKindsAndLongBodies) {
-  UploadRules md5{.etag = EtagKind::md5, .integrity = {}, .sha256 = {}, .also = {}, .trailer = {}};
-  UploadRules crc{
-      .etag = EtagKind::crc64, .integrity = {}, .sha256 = {}, .also = ChecksumKind::crc32, .trailer = {}};
-  EXPECT_TRUE(wants_hash_chunks(md5, kHashInPlaceMax + 1));
-  EXPECT_TRUE(wants_hash_chunks(md5, std::nullopt));
-  EXPECT_FALSE(wants_hash_chunks(md5, kHashInPlaceMax));
-  EXPECT_FALSE(wants_hash_chunks(crc, 1'000'000'000));
+TEST(UploadBuffers, AsManyAsTheBodyNeedsAndFewInACrowd) {
+  base::BufferPoolOptions options;
+  options.http_bytes = 40 * options.http_chunk_bytes;
+  const auto pool = *base::BufferPool::create(options);
+  const auto count_for = [&](std::optional<std::uint64_t> length, object::Buffers& out) {
+    const auto taken =
+        async::run_until_done(take_upload_buffers(*pool, length, std::chrono::milliseconds{1}));
+    EXPECT_TRUE(taken.has_value());
+    out = taken.value_or(nullptr);
+    return out ? out->size() : 0;
+  };
+  object::Buffers buffers;
+  EXPECT_EQ(count_for(0, buffers), 1u);
+  EXPECT_EQ(count_for(options.http_chunk_bytes - 1, buffers), 1u);
+  EXPECT_EQ(count_for(options.http_chunk_bytes, buffers), 2u) << "room for the end to be seen";
+  EXPECT_EQ(count_for(5 * base::kGiB, buffers), 16u);
+  object::Buffers second;
+  EXPECT_EQ(count_for(std::nullopt, second), 16u);
+  object::Buffers third;
+  EXPECT_EQ(count_for(std::nullopt, third), 2u) << "more than half of the share is in use";
+}
+
+/// Waits on the hashing pool until told to go on.
+class Brake {
+ public:
+  explicit Brake(async::BlockingPool& pool) {
+    pool.post([this] { released_.acquire(); });
+  }
+  void release() { released_.release(); }
+
+ private:
+  std::binary_semaphore released_{0};
+};
+
+async::Task<void> release(Brake& brake) {
+  brake.release();
+  co_return base::Result<void>{};
+}
+
+/// The hashing thread stands still until the reader has to wait for it, or has read everything.
+async::Task<Outcome> drain_against(Upload& upload, Brake& brake) {
+  using namespace boost::asio::experimental::awaitable_operators;
+  auto [outcome, released] = co_await (drain(upload, 1) && release(brake));
+  co_return std::move(outcome);
+}
+
+TEST(UploadHashing, AChunkIsNotFilledAnewBeforeItWasHashed) {
+  const auto pool = *base::BufferPool::create({});
+  const auto bytes = random_bytes(1'000'000);
+  async::BlockingPool hash_pool("hash", 1);
+  Brake brake(hash_pool);
+  object::MemorySource source(bytes);
+  Upload upload(source, {}, take_chunks(*pool, 3), hash_pool);
+  const auto outcome = async::run_until_done(drain_against(upload, brake));
+  ASSERT_TRUE(outcome && outcome->seal);
+  EXPECT_EQ(outcome->seal->etag, base::to_hex(base::digest_of(ChecksumKind::md5, bytes)));
+}
+
+TEST(UploadHashing, BytesInTheReadersOwnMemoryAreHashedInOrder) {
+  const auto pool = *base::BufferPool::create({});
+  const auto bytes = random_bytes(500'000);
+  async::BlockingPool hash_pool("hash", 2);
+  object::MemorySource source(bytes);
+  Upload upload(source, {}, take_chunks(*pool, 3), hash_pool);
+  base::Bytes own(bytes.size() + 1);
+  ASSERT_EQ(async::run_until_done(object::read_full(upload, own)).value_or(0), bytes.size());
+  const auto seal = upload.sealer()();
+  ASSERT_TRUE(seal.has_value());
+  EXPECT_EQ(seal->etag, base::to_hex(base::digest_of(ChecksumKind::md5, bytes)));
 }
 
 TEST(UploadCancelled, LeavesTheHashingThreadsNothingToTrample) {
@@ -145,9 +212,9 @@ TEST(UploadCancelled, LeavesTheHashingThreadsNothingToTrample) {
   async::BlockingPool hash_pool("hash", 2);
   for (int round = 0; round < 50; ++round) {
     object::MemorySource source(bytes);
-    Upload upload(source, {}, *pool->try_take(base::PoolShare::http, kHashChunkCount), hash_pool);
-    base::Bytes piece(200'000);
-    ASSERT_TRUE(async::run_until_done(upload.read(piece)).has_value());
+    Upload upload(source, {}, take_chunks(*pool, 4), hash_pool);
+    for (const auto& chunk : *upload.buffers())
+      ASSERT_TRUE(async::run_until_done(upload.read(chunk.bytes())).has_value());
   }  // destroyed while pieces are being hashed
 }
 

@@ -23,8 +23,7 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t kPostedMax = 32;  ///< per peer; below every queue that the domain asks for
 constexpr base::Duration kSpin = microseconds{50};
-constexpr base::Duration kBlindSleep = microseconds{100};  ///< where the provider has no descriptor
-constexpr base::Duration kSleepMax = milliseconds{1};      ///< connections make progress only by polling
+constexpr base::Duration kSleepMax = milliseconds{1};  ///< connections make progress only by polling
 constexpr base::Duration kIdleCheck = std::chrono::seconds{5};
 constexpr std::string_view kRoom = "rdma/ofi";
 
@@ -35,38 +34,6 @@ base::Error peer_gone(std::string detail) {
 }
 
 }  // namespace
-
-void Pending::enter() {
-  const std::scoped_lock lock(mutex_);
-  ++count_;
-}
-
-void Pending::leave() {
-  const std::scoped_lock lock(mutex_);
-  if (--count_ != 0) return;
-  emptied_.notify_all();
-  for (const auto& waiter : std::exchange(waiters_, {})) waiter->wake();
-}
-
-bool Pending::empty() const {
-  const std::scoped_lock lock(mutex_);
-  return count_ == 0;
-}
-
-void Pending::wait_blocking() const {
-  std::unique_lock lock(mutex_);
-  emptied_.wait(lock, [this] { return count_ == 0; });
-}
-
-async::Task<void> Pending::wait() {
-  const auto waiter = std::make_shared<async::Waiter>();
-  {
-    const std::scoped_lock lock(mutex_);
-    if (count_ == 0) co_return base::Result<void>{};
-    waiters_.push_back(waiter);
-  }
-  co_return co_await waiter->wait_to_the_end();
-}
 
 bool Peer::acquire() {
   const std::scoped_lock lock(mutex_);
@@ -221,10 +188,6 @@ bool Engine::advance(const PeerPtr& peer) {
 }
 
 Result<void> Engine::start(Peer& peer) const {
-  if (domain_.is_shm()) {
-    TRY(const ShmPeer found, find_shm_peer(peer.name_));
-    TRY(peer.process_, ProcessWatch::open(found.process));
-  }
   TRY(peer.endpoint_, domain_.open_endpoint());
   if (fi_av_insert(peer.endpoint_.addresses.get(), peer.name_.data(), 1, &peer.address_, 0, nullptr) != 1) {
     return peer_gone("the peer's address is not one of this provider");
@@ -234,12 +197,8 @@ Result<void> Engine::start(Peer& peer) const {
 
 bool Engine::post_next(const PeerPtr& peer) {
   if (peer->queued_.empty() || peer->posted_.size() >= kPostedMax) return false;
-  // The process must still be the one whose segment was mapped: its id could belong to another by now.
-  if (peer->process_ && !peer->process_->is_running()) {
-    kill(peer, peer_gone("the peer's process has ended"));
-    return true;
-  }
   const OperationPtr operation = peer->queued_.front();
+  if (operation->deadline <= steady_now()) return false;  // expire() ends it
   const long code = post(*peer, *operation);
   if (code == -FI_EAGAIN) return false;
   if (code != 0) {
@@ -321,9 +280,7 @@ void Engine::sleep(SteadyPoint now) {
     until = std::min(until, now + kSleepMax);
     for (const auto& operation : peer->posted_) until = std::min(until, operation->deadline);
     for (const auto& operation : peer->queued_) until = std::min(until, operation->deadline);
-    if (peer->endpoint_.wait_descriptor < 0) {
-      until = std::min(until, now + kBlindSleep);
-    } else if (domain_.may_wait(peer->endpoint_)) {
+    if (domain_.may_wait(peer->endpoint_)) {
       descriptors.push_back({.fd = peer->endpoint_.wait_descriptor, .events = POLLIN, .revents = 0});
     } else {
       return;
@@ -345,7 +302,6 @@ void Engine::kill(const PeerPtr& peer, const base::Error& error) {
   // Closing drains: afterwards the provider touches neither our chunks nor the peer's memory on behalf of
   // this endpoint.
   peer->endpoint_ = {};
-  peer->process_.reset();
   auto queued = std::exchange(peer->queued_, {});
   for (const auto& operation : std::exchange(peer->posted_, {})) finish(operation, error);
   for (const auto& operation : queued) finish(operation, error);

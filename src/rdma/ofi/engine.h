@@ -1,20 +1,17 @@
 #pragma once
 // A thread that owns endpoints, one for each client address, and is the only one to call libfabric for them.
 // Operations come in by a queue; the thread posts them, reads completion queues, and ends what is past its
-// deadline. While something is in flight it spins for a moment, then sleeps on the queues' descriptors (where
-// the provider has none: for a bounded time); with nothing in flight it costs nothing.
+// deadline. While something is in flight it spins for a moment, then sleeps on the queues' descriptors; with
+// nothing in flight it costs nothing.
 //
 // An operation ends exactly once, and only when libfabric can no longer touch its memory: by its completion,
 // or, when the completion is unknown (deadline, error, cancellation), after the peer's endpoint was closed
 // and drained. A dead peer never comes back; the next transfer gets a new endpoint.
 
 #include <atomic>
-#include <condition_variable>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <thread>
 #include <vector>
 
@@ -23,25 +20,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "rdma/ofi/fabric.h"
-#include "rdma/ofi/shm_peer.h"
+#include "rdma/ofi/pending.h"
 
 namespace reelway::rdma::ofi {
-
-/// Counts the operations of one transfer that have not ended.
-class Pending {
- public:
-  void enter();
-  void leave();
-  bool empty() const;
-  void wait_blocking() const;
-  async::Task<void> wait();
-
- private:
-  mutable std::mutex mutex_;
-  mutable std::condition_variable emptied_;
-  std::size_t count_ = 0;
-  std::vector<std::shared_ptr<async::Waiter>> waiters_;
-};
 
 struct Operation {
   enum class Kind : std::uint8_t { probe, push, pull };
@@ -82,7 +63,6 @@ class Peer {
   base::SteadyPoint last_used_{};
 
   bool started_ = false;
-  std::optional<ProcessWatch> process_;
   Endpoint endpoint_;
   fi_addr_t address_ = 0;
   std::deque<OperationPtr> queued_;

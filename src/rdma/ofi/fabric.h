@@ -5,9 +5,9 @@
 //
 // What differs by provider is asked, not assumed: whether remote addresses are virtual or offsets, whether
 // keys are chosen by the provider, whether a completion queue has a file descriptor to wait on. What cannot
-// be asked: shm (1.17) copies during the call that posts, when writes are plain; a delivery-complete write
-// there needs the target to poll all the time, and a plain one over the others completes before it is in
-// target memory.
+// be asked: a plain write over tcp and verbs completes before it is in target memory; shm (1.17), of which
+// only targets are made here, copies during the call that posts, and a delivery-complete write there needs
+// the target to poll all the time.
 
 #include <rdma/fabric.h>
 #include <rdma/fi_domain.h>

@@ -1,7 +1,6 @@
 #include "rdma/ofi/ofi_plane.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <limits>
@@ -13,7 +12,9 @@
 
 #include "rdma/ofi/engine.h"
 #include "rdma/ofi/fabric.h"
-#include "rdma/token.h"
+#include "rdma/ofi/peer_rules.h"
+#include "rdma/ofi/shm_plane.h"
+#include "rdma/ofi/windows.h"
 
 namespace reelway::rdma::ofi {
 namespace {
@@ -42,15 +43,10 @@ class Registry {
   void close();
 
  private:
-  struct Range {
-    std::uint64_t begin = 0;
-    std::uint64_t end = 0;
-    std::uint64_t id = 0;
-  };
   struct Client {
     PeerPtr peer;
     Engine* engine = nullptr;
-    std::vector<Range> ranges;
+    Ranges ranges;
   };
 
   Result<void> make_room();
@@ -69,15 +65,9 @@ Result<Registry::Lease> Registry::acquire(const base::Window& window) {
   if (closed_) return base::fail(Code::closed, "the plane is closed");
   if (!clients_.contains(window.endpoint)) TRY_VOID(make_room());
   Client& client = clients_[window.endpoint];
-  const std::uint64_t end = window.address + window.length;
-  const auto overlaps = [&](const Range& range) { return window.address < range.end && range.begin < end; };
-  if (std::ranges::any_of(client.ranges, overlaps)) {
-    return base::fail(Code::busy, "the window overlaps one that is in use", Scope::request,
-                      base::Retry::later);
-  }
-  if (!client.peer || !client.peer->acquire()) attach_peer(client, window.endpoint);
   const std::uint64_t id = next_id_++;
-  client.ranges.push_back({window.address, end, id});
+  TRY_VOID(client.ranges.hold(window, id));
+  if (!client.peer || !client.peer->acquire()) attach_peer(client, window.endpoint);
   return Lease{.peer = client.peer, .engine = client.engine, .id = id};
 }
 
@@ -115,7 +105,7 @@ void Registry::release(const base::Window& window, const Lease& lease) {
   lease.peer->release(std::chrono::steady_clock::now());
   const auto client = clients_.find(window.endpoint);
   if (client == clients_.end()) return;
-  std::erase_if(client->second.ranges, [&](const Range& range) { return range.id == lease.id; });
+  client->second.ranges.let_go(lease.id);
 }
 
 void Registry::close() {
@@ -152,9 +142,12 @@ class OfiTransfer final : public Transfer {
 
 class OfiPlane final : public Plane {
  public:
-  OfiPlane(OfiOptions options, std::unique_ptr<Domain> domain, std::vector<MemoryRegion> regions,
-           base::Log& log)
-      : options_(std::move(options)), domain_(std::move(domain)), regions_(std::move(regions)) {
+  OfiPlane(OfiOptions options, PeerRules rules, std::unique_ptr<Domain> domain,
+           std::vector<MemoryRegion> regions, base::Log& log)
+      : options_(std::move(options)),
+        rules_(std::move(rules)),
+        domain_(std::move(domain)),
+        regions_(std::move(regions)) {
     for (std::size_t i = 0; i < std::max<std::size_t>(options_.threads, 1); ++i) {
       engines_.push_back(std::make_unique<Engine>(*domain_, options_.idle_limit, log));
     }
@@ -165,8 +158,12 @@ class OfiPlane final : public Plane {
             .provider = options_.provider,
             .window_max = std::numeric_limits<std::uint64_t>::max()};
   }
-  Result<base::Window> parse(std::string_view token) const override;
-  Result<void> admit(const base::Window& window, const base::HttpPeer& requester) const override;
+  Result<base::Window> parse(std::string_view token) const override {
+    return parse_window(token, options_.provider);
+  }
+  Result<void> admit(const base::Window& window, const base::HttpPeer& requester) const override {
+    return rules_.check(window.endpoint, requester);
+  }
   async::Task<std::unique_ptr<Transfer>> open(base::Window window, base::SteadyPoint deadline) override;
   async::Task<void> close() override;
 
@@ -177,6 +174,7 @@ class OfiPlane final : public Plane {
 
  private:
   const OfiOptions options_;
+  const PeerRules rules_;
   std::unique_ptr<Domain> domain_;
   std::vector<MemoryRegion> regions_;
   std::vector<std::unique_ptr<Engine>> engines_;  // stops before what it uses goes
@@ -226,36 +224,6 @@ async::Task<void> OfiTransfer::move(Operation::Kind kind, std::uint64_t offset, 
   co_return base::Result<void>{};
 }
 
-Result<base::Window> OfiPlane::parse(std::string_view token) const {
-  TRY(const Token parsed, parse_token(token));
-  const auto* ofi = std::get_if<OfiToken>(&parsed);
-  if (ofi == nullptr || ofi->provider != options_.provider) {
-    return base::fail(Code::unsupported, "a token of another form or provider");
-  }
-  return base::Window{.plane = "ofi1/" + options_.provider,
-                      .address = ofi->address,
-                      .length = ofi->length,
-                      .endpoint = ofi->endpoint,
-                      .key = ofi->key,
-                      .token_hash = token_hash(token)};
-}
-
-Result<void> OfiPlane::admit(const base::Window& window, const base::HttpPeer& requester) const {
-  if (!domain_->is_shm()) return {};
-  TRY(const ShmPeer peer, find_shm_peer(window.endpoint));
-  const uid_t own = geteuid();
-  if (peer.user != own && !(own == 0 && options_.shm_trust_local)) {
-    return base::fail(Code::access_denied, "shm: the window lies in another user's process", Scope::peer);
-  }
-  const auto user = find_local_requester(requester);
-  if (!user || *user != peer.user) {
-    return base::fail(Code::access_denied,
-                      "shm: the request does not come from a local process of the window's user",
-                      Scope::peer);
-  }
-  return {};
-}
-
 async::Task<std::unique_ptr<Transfer>> OfiPlane::open(base::Window window, base::SteadyPoint deadline) {
   const base::SteadyPoint patience = std::chrono::steady_clock::now() + options_.connect_patience;
   while (true) {
@@ -286,21 +254,16 @@ Result<void*> OfiPlane::find_descriptor(base::MutableBytes bytes) const {
 }  // namespace
 
 Result<std::unique_ptr<Plane>> open_plane(const base::BufferPool& pool, OfiOptions options, base::Log& log) {
-  if (options.provider == "shm" && geteuid() == 0 && !options.shm_trust_local) {
-    return base::fail(
-        Code::unsupported,
-        "shm checks no memory keys, and root may write into every process: a root server offers it only "
-        "with --rdma-shm-trust-local",
-        Scope::node);
-  }
+  if (options.provider == "shm") return open_shm_plane(pool, options);
+  TRY(auto rules, PeerRules::create(options.peers));
   TRY(auto domain, Domain::open(options.provider, options.address, Role::initiator));
   std::vector<MemoryRegion> regions;
   for (const base::MutableBytes slab : pool.slabs()) {
     TRY(auto region, domain->register_memory(slab, FI_READ | FI_WRITE, regions.size() + 1));
     regions.push_back(std::move(region));
   }
-  std::unique_ptr<Plane> plane =
-      std::make_unique<OfiPlane>(std::move(options), std::move(domain), std::move(regions), log);
+  std::unique_ptr<Plane> plane = std::make_unique<OfiPlane>(std::move(options), std::move(rules),
+                                                            std::move(domain), std::move(regions), log);
   return plane;
 }
 

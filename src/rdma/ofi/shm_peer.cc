@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -187,6 +188,19 @@ Result<ShmPeer> find_shm_peer(base::ByteView endpoint_name) {
                       Scope::peer);
   }
   return ShmPeer{.process = static_cast<pid_t>(process), .user = file.st_uid};
+}
+
+Result<void> check_cross_memory_attach() {
+  int from = 1;
+  int to = 0;
+  const iovec local{&from, sizeof from};
+  const iovec remote{&to, sizeof to};
+  if (process_vm_writev(getpid(), &local, 1, &remote, 1, 0) != sizeof from) {
+    return base::fail(Code::unsupported,
+                      fmt::format("shm: process_vm_writev is not permitted here ({})", std::strerror(errno)),
+                      Scope::node);
+  }
+  return {};
 }
 
 Result<uid_t> find_local_requester(const base::HttpPeer& requester) {

@@ -36,6 +36,9 @@ struct ShmPeer {
 /// process and segment have different owners.
 base::Result<ShmPeer> find_shm_peer(base::ByteView endpoint_name);
 
+/// unsupported: a container's filter or the kernel forbids to copy between processes.
+base::Result<void> check_cross_memory_attach();
+
 /// The user whose process owns the other end of a TCP connection that comes from this very machine.
 /// not_found: it does not.
 base::Result<uid_t> find_local_requester(const base::HttpPeer& requester);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdlib>
@@ -112,6 +113,46 @@ class PosixRules : public ::testing::Test {
   async::BlockingPool pool_{"files", 4};
   std::unique_ptr<PosixStore> store_;
 };
+
+/// Lends chunks, and counts the reads that go elsewhere.
+class LendingSource final : public object::ByteSource {
+ public:
+  LendingSource(std::string_view bytes, object::Buffers lent)
+      : bytes_(base::as_bytes(bytes)), lent_(std::move(lent)) {}
+  std::optional<std::uint64_t> length() const override { return bytes_.length(); }
+  object::Buffers buffers() const override { return lent_; }
+  async::Task<std::size_t> read(base::MutableBytes into) override {
+    const bool in_chunk = std::ranges::any_of(*lent_, [&](const base::Chunk& chunk) {
+      return into.data() >= chunk.bytes().data() &&
+             into.data() + into.size() <= chunk.bytes().data() + chunk.bytes().size();
+    });
+    reads_elsewhere += in_chunk ? 0 : 1;
+    return bytes_.read(into);
+  }
+  int reads_elsewhere = 0;
+
+ private:
+  object::MemorySource bytes_;
+  object::Buffers lent_;
+};
+
+TEST_F(PosixRules, ALendingSourceIsReadIntoItsChunksOnly) {
+  const auto pool = *base::BufferPool::create({});
+  const std::size_t chunk = pool->chunk_bytes(base::PoolShare::http);
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{1}, chunk - 1, chunk, 2 * chunk, 3 * chunk + 7, 40 * chunk}) {
+    std::string bytes(size, '\0');
+    for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>(i * 31 + i / 257);
+    const std::size_t count = std::min<std::size_t>(size / chunk + 1, 5);
+    LendingSource source(bytes, std::make_shared<const std::vector<base::Chunk>>(
+                                    *pool->try_take(base::PoolShare::http, count)));
+    object::PutRequest request{
+        .name = name("lent"), .attributes = {}, .conditions = {}, .seal = seal_with("tag")};
+    ASSERT_TRUE(run_task(store_->put(std::move(request), source))) << size;
+    EXPECT_EQ(slurp(path("lent")), bytes) << size;
+    EXPECT_EQ(source.reads_elsewhere, 0) << size;
+  }
+}
 
 TEST_F(PosixRules, AFileThatSomebodyHoldsIsNeitherArchivedNorEvicted) {
   ASSERT_TRUE(put("k", "bytes"));

@@ -1,6 +1,7 @@
 #include "store/posix/posix_store.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "async/waiter.h"
 #include "store/posix/buckets.h"
@@ -16,19 +17,80 @@ namespace {
 using base::in_context;
 using object::ObjectInfo;
 
-/// Two of these are in memory per upload: one is filled while the other is written.
+/// Without lent chunks two of these are in memory per upload: one is filled while the other is written. An
+/// object that is known to fit into one is written in one go.
 constexpr std::size_t kUploadBufferBytes = 512 * base::kKiB;
 
-/// What a write on the pool needs, shared with it, so that it never outlives its memory.
+/// The memory of one upload: one half is filled while the other is written. Its own where the source lends
+/// none. Shared with the write on the pool, so that it never goes before it.
+struct UploadMemory {
+  struct Half {
+    std::vector<base::MutableBytes> parts;
+    std::size_t filled = 0;
+    std::size_t size() const {
+      return std::accumulate(parts.begin(), parts.end(), std::size_t{0},
+                             [](std::size_t sum, base::MutableBytes part) { return sum + part.size(); });
+    }
+  };
+
+  explicit UploadMemory(const object::ByteSource& source) : lent(source.buffers()) {
+    const std::uint64_t length = source.length().value_or(2 * kUploadBufferBytes);
+    std::vector<base::MutableBytes> parts;
+    if (lent) {
+      for (const base::Chunk& chunk : *lent) parts.push_back(chunk.bytes());
+    } else {
+      own.resize(static_cast<std::size_t>(std::min<std::uint64_t>(length + 1, 2 * kUploadBufferBytes)));
+      const auto middle = static_cast<std::ptrdiff_t>(std::min(own.size(), kUploadBufferBytes));
+      parts.emplace_back(own.begin(), own.begin() + middle);
+      if (own.begin() + middle != own.end()) parts.emplace_back(own.begin() + middle, own.end());
+    }
+    const bool in_one_go = length < kUploadBufferBytes;
+    const auto half =
+        in_one_go ? parts.end() : parts.begin() + static_cast<std::ptrdiff_t>((parts.size() + 1) / 2);
+    filling.parts.assign(parts.begin(), half);
+    writing.parts.assign(half, parts.end());
+  }
+
+  object::Buffers lent;
+  base::Bytes own;
+  Half filling;
+  Half writing;
+};
+
+/// What a write on the pool needs.
 struct Upload {
-  explicit Upload(Temporary temporary) : file(std::move(temporary)) {}
+  Upload(Temporary temporary, std::unique_ptr<UploadMemory> bytes)
+      : file(std::move(temporary)), memory(std::move(bytes)) {}
   Temporary file;
-  base::Bytes filling;
-  base::Bytes writing;
-  std::size_t writing_bytes = 0;
+  std::unique_ptr<UploadMemory> memory;
   std::uint64_t offset = 0;
   base::Result<void> outcome;
 };
+
+/// Writes what a half holds.
+base::Result<void> write_half(base::Files& files, int file, const UploadMemory::Half& half,
+                              std::uint64_t offset) {
+  std::size_t left = half.filled;
+  for (base::ByteView part : half.parts) {
+    part = part.first(std::min(left, part.size()));
+    if (part.empty()) break;
+    TRY_VOID(in_context(files.write(file, part, offset), "write an object"));
+    offset += part.size();
+    left -= part.size();
+  }
+  return {};
+}
+
+/// Fills a half as far as the source goes.
+async::Task<void> fill_half(object::ByteSource& source, UploadMemory::Half& half) {
+  half.filled = 0;
+  for (const base::MutableBytes part : half.parts) {
+    CO_TRY(const std::size_t count, co_await object::read_full(source, part));
+    half.filled += count;
+    if (count < part.size()) break;
+  }
+  co_return base::Result<void>{};
+}
 
 /// AWS: a copy whose source conditions fail is refused, never "not modified".
 base::Result<void> check_copy_source(const object::Conditions& conditions, const ObjectInfo& info) {
@@ -88,12 +150,12 @@ class FileStore final : public PosixStore, public object::Multipart {
   }
 
   async::Task<ObjectInfo> put(object::PutRequest request, object::ByteSource& source) override {
-    CO_TRY(base::Bytes first, co_await read_first(source));
-    const bool is_all =
-        first.size() < kUploadBufferBytes && first.size() <= source.length().value_or(kUploadBufferBytes);
-    if (is_all) co_return co_await put_small(std::move(request), std::move(first));
+    auto memory = std::make_unique<UploadMemory>(source);
+    CO_TRY_VOID(co_await fill_half(source, memory->filling));
+    const bool is_all = memory->filling.filled < std::min(memory->filling.size(), kUploadBufferBytes);
+    if (is_all) co_return co_await put_small(std::move(request), std::move(memory));
     CO_TRY_VOID(co_await on_pool([&] { return check_early(request.name, request.conditions); }));
-    CO_TRY(const std::shared_ptr<Upload> upload, co_await receive(source, std::move(first)));
+    CO_TRY(const std::shared_ptr<Upload> upload, co_await receive(source, std::move(memory)));
     CO_TRY(ObjectInfo info, sealed_info(request));
     co_return co_await on_pool(
         [&] { return objects_.publish(upload->file, std::move(info), request.conditions); });
@@ -116,8 +178,9 @@ class FileStore final : public PosixStore, public object::Multipart {
                                          object::ByteSource& source) override {
     CO_TRY(const object::UploadInfo declared,
            co_await on_pool([&] { return uploads_.find(request.name, request.upload_id); }));
-    CO_TRY(base::Bytes first, co_await read_first(source));
-    CO_TRY(const std::shared_ptr<Upload> upload, co_await receive(source, std::move(first)));
+    auto memory = std::make_unique<UploadMemory>(source);
+    CO_TRY_VOID(co_await fill_half(source, memory->filling));
+    CO_TRY(const std::shared_ptr<Upload> upload, co_await receive(source, std::move(memory)));
     CO_TRY(object::Seal seal, request.seal());
     co_return co_await on_pool([&] { return uploads_.publish_part(upload->file, request, std::move(seal)); });
   }
@@ -167,15 +230,6 @@ class FileStore final : public PosixStore, public object::Multipart {
     return objects_.publish(file, std::move(info), request.target_conditions);
   }
 
-  /// The first buffer of a source, with room for one byte more than the source promises.
-  static async::Task<base::Bytes> read_first(object::ByteSource& source) {
-    base::Bytes first(static_cast<std::size_t>(
-        std::clamp<std::uint64_t>(source.length().value_or(kUploadBufferBytes) + 1, 1, kUploadBufferBytes)));
-    CO_TRY(const std::size_t count, co_await object::read_full(source, first));
-    first.resize(count);
-    co_return first;
-  }
-
   static base::Result<ObjectInfo> sealed_info(object::PutRequest& request) {
     TRY(object::Seal seal, request.seal());
     ObjectInfo info;
@@ -187,41 +241,36 @@ class FileStore final : public PosixStore, public object::Multipart {
   }
 
   /// All of a small object's file calls in one go.
-  async::Task<ObjectInfo> put_small(object::PutRequest request, base::Bytes bytes) {
+  async::Task<ObjectInfo> put_small(object::PutRequest request, std::unique_ptr<UploadMemory> memory) {
     CO_TRY(ObjectInfo info, sealed_info(request));
     co_return co_await on_pool([&]() -> base::Result<ObjectInfo> {
       TRY_VOID(check_early(request.name, request.conditions));
       TRY(Temporary file, space_->make_temporary());
-      TRY_VOID(in_context(space_->files().write(file.get(), bytes, 0), "write an object"));
+      TRY_VOID(write_half(space_->files(), file.get(), memory->filling, 0));
       return objects_.publish(file, std::move(info), request.conditions);
     });
   }
 
-  /// Takes a source to its end into a temporary file. One buffer is written while the next is filled.
-  async::Task<std::shared_ptr<Upload>> receive(object::ByteSource& source, base::Bytes first) {
+  /// Takes a source to its end into a temporary file, behind what its memory holds already. One half is
+  /// written while the other is filled.
+  async::Task<std::shared_ptr<Upload>> receive(object::ByteSource& source,
+                                               std::unique_ptr<UploadMemory> memory) {
     CO_TRY(Temporary file, co_await on_pool([&] { return space_->make_temporary(); }));
-    const auto upload = std::make_shared<Upload>(std::move(file));
-    std::size_t filled = first.size();
-    upload->filling = std::move(first);
-    while (filled > 0) {
-      CO_TRY(const std::shared_ptr<async::Waiter> running, start_write(upload, filled));
-      upload->filling.resize(kUploadBufferBytes);
-      const auto next = co_await object::read_full(source, upload->filling);
+    const auto upload = std::make_shared<Upload>(std::move(file), std::move(memory));
+    while (upload->memory->filling.filled > 0) {
+      CO_TRY(const std::shared_ptr<async::Waiter> running, start_write(upload));
+      const auto filled = co_await fill_half(source, upload->memory->filling);
       CO_TRY_VOID(co_await finish_write(*upload, *running));
-      if (!next) co_return next.error();
-      filled = *next;
+      CO_TRY_VOID(filled);
     }
     co_return upload;
   }
 
-  base::Result<std::shared_ptr<async::Waiter>> start_write(const std::shared_ptr<Upload>& upload,
-                                                           std::size_t bytes) {
-    std::swap(upload->filling, upload->writing);
-    upload->writing_bytes = bytes;
+  base::Result<std::shared_ptr<async::Waiter>> start_write(const std::shared_ptr<Upload>& upload) {
+    std::swap(upload->memory->filling, upload->memory->writing);
     auto end = std::make_shared<async::Waiter>();
     const bool accepted = space_->options().pool->post([upload, end, files = &space_->files()] {
-      const base::ByteView view = base::ByteView(upload->writing).first(upload->writing_bytes);
-      upload->outcome = in_context(files->write(upload->file.get(), view, upload->offset), "write an object");
+      upload->outcome = write_half(*files, upload->file.get(), upload->memory->writing, upload->offset);
       end->wake();
     });
     if (!accepted)
@@ -233,7 +282,7 @@ class FileStore final : public PosixStore, public object::Multipart {
   static async::Task<void> finish_write(Upload& upload, async::Waiter& end) {
     CO_TRY_VOID(co_await end.wait_to_the_end());
     CO_TRY_VOID(upload.outcome);
-    upload.offset += upload.writing_bytes;
+    upload.offset += upload.memory->writing.filled;
     co_return base::Result<void>{};
   }
 
