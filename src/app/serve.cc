@@ -36,6 +36,7 @@ base::Result<void> serve(const ServeOptions& options) {
   sigaddset(&signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGHUP, SIG_IGN);  // a terminal that goes away; there is nothing to read anew
 
   TRY(const auto server, Server::create(options));
   if (auto started = server->start(); !started) {

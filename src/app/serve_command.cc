@@ -60,7 +60,16 @@ void declare_behaviour(config::Options& options, ServeOptions& o) {
       "pool-tapes", o.pools,
       "POOL=BARCODE+BARCODE...: the cartridges of a pool; without it pools a and b share the library");
   options.add("threads", o.threads, "Reactors; 0 is one per core");
+  options.add("client-patience", o.client_patience,
+              "How long a client may send or take nothing in the middle of a body");
   options.add("shutdown-patience", o.shutdown_patience, "How long running requests may take to end");
+}
+
+void declare_rules(config::Options& options, const ServeOptions& o) {
+  options.check("tls-key", [&o]() -> std::optional<std::string> {
+    if (o.tls_certificate.empty() == o.tls_key.empty()) return std::nullopt;
+    return "goes with --tls-cert: either both or neither";
+  });
 }
 
 }  // namespace
@@ -74,6 +83,7 @@ void add_serve(CLI::App& app, Action& action) {
       ->type_name("FILE");
   declare_places(serve_command->options, serve_command->values);
   declare_behaviour(serve_command->options, serve_command->values);
+  declare_rules(serve_command->options, serve_command->values);
   serve_command->options.attach(*command);
   command->callback([serve_command, &action] {
     action = [serve_command]() -> base::Result<Exit> {

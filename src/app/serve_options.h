@@ -38,6 +38,7 @@ struct ServeOptions {
   std::string log_format = "text";
   std::string log_file;
   std::uint64_t threads = 0;  ///< reactors; 0: one per core
+  base::Duration client_patience = std::chrono::seconds{30};
   base::Duration shutdown_patience = std::chrono::seconds{20};
 };
 

@@ -185,6 +185,7 @@ base::Result<void> Server::listen() {
   s3_options.port = s3_address.port;
   s3_options.tls_certificate_file = options_.tls_certificate;
   s3_options.tls_key_file = options_.tls_key;
+  s3_options.progress_timeout = options_.client_patience;
   const auto s3_handler = [this](http::Exchange& exchange) { return gateway_->handle(exchange); };
   TRY(s3_server_, http::Server::create(reactors_->executors(), std::move(s3_options), s3_handler, *log_));
 

@@ -306,9 +306,9 @@ Io<std::vector<FolderEntry>> SystemFiles::entries(int folder) {
   return out;
 }
 
-Io<LockOutcome> SystemFiles::try_lock_byte(int file, std::uint64_t offset) {
+Io<LockOutcome> SystemFiles::try_lock_byte(int file, std::uint64_t offset, LockMode mode) {
   struct flock64 lock{};
-  lock.l_type = F_WRLCK;
+  lock.l_type = mode == LockMode::shared ? F_RDLCK : F_WRLCK;
   lock.l_whence = SEEK_SET;
   lock.l_start = static_cast<off64_t>(offset);
   lock.l_len = 1;

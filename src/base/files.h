@@ -59,6 +59,7 @@ struct FolderEntry {
 
 enum class Lease : std::uint8_t { none, read, write };
 enum class RenameMode : std::uint8_t { replace, no_replace, exchange };
+enum class LockMode : std::uint8_t { shared, exclusive };
 enum class LockOutcome : std::uint8_t { taken, held_elsewhere };
 
 class Files;
@@ -129,9 +130,9 @@ class Files {
   virtual Io<std::string> read_link(int folder, const std::string& name) = 0;
   virtual Io<std::vector<FolderEntry>> entries(int folder) = 0;  ///< without . and .., in no order
 
-  /// An open-file-description lock on one byte; held until `file` is closed. Two descriptors of one process
-  /// exclude each other.
-  virtual Io<LockOutcome> try_lock_byte(int file, std::uint64_t offset) = 0;
+  /// An open-file-description lock on one byte; held until `file`, open for reading and writing, is closed.
+  /// Two descriptors of one process exclude each other as two processes do.
+  virtual Io<LockOutcome> try_lock_byte(int file, std::uint64_t offset, LockMode mode) = 0;
   /// F_SETLEASE. EAGAIN when somebody else has the file open against it.
   virtual Io<void> set_lease(int file, Lease lease) = 0;
   /// What is left of the lease: less than was set once somebody's open waits for it.
@@ -174,7 +175,7 @@ class SystemFiles final : public Files {
   Io<void> make_link(const std::string& text, int folder, const std::string& name) override;
   Io<std::string> read_link(int folder, const std::string& name) override;
   Io<std::vector<FolderEntry>> entries(int folder) override;
-  Io<LockOutcome> try_lock_byte(int file, std::uint64_t offset) override;
+  Io<LockOutcome> try_lock_byte(int file, std::uint64_t offset, LockMode mode) override;
   Io<void> set_lease(int file, Lease lease) override;
   Io<Lease> lease(int file) override;
   Io<std::uint64_t> file_system_magic(int descriptor) override;

@@ -119,6 +119,9 @@ Code code_of_errno(int error_number) {
     case ECONNRESET:
     case EPIPE:
       return Code::closed;
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
     case ECONNREFUSED:
     case EHOSTUNREACH:
     case ENETUNREACH:
@@ -133,9 +136,11 @@ Code code_of_errno(int error_number) {
 }  // namespace
 
 Error from_errno(int error_number, std::string_view what) {
-  const Scope scope = error_number == ENOSPC || error_number == EIO ? Scope::node : Scope::request;
+  const bool is_exhausted =
+      error_number == EMFILE || error_number == ENFILE || error_number == ENOMEM || error_number == ENOSPC;
+  const Scope scope = is_exhausted || error_number == EIO ? Scope::node : Scope::request;
   const Retry retry =
-      error_number == EAGAIN || error_number == EBUSY || error_number == ENOSPC ? Retry::later : Retry::never;
+      is_exhausted || error_number == EAGAIN || error_number == EBUSY ? Retry::later : Retry::never;
   return fail(code_of_errno(error_number), fmt::format("{}: {}", what, std::strerror(error_number)), scope,
               retry);
 }

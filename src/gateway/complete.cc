@@ -166,9 +166,22 @@ s3::Fault complete_fault(const Call& call, const s3::CompleteMultipartUpload& op
   return upload_fault(call, error, operation.upload_id);
 }
 
+/// What the client is told. Gone means that another completion of the same parts was faster.
+async::net::awaitable<s3::Outcome<std::string>> told(Call& call, const s3::CompleteMultipartUpload& operation,
+                                                     const std::vector<s3::CompletedPart>& named,
+                                                     const base::Result<object::ObjectInfo>& result) {
+  if (result) co_return completed_document(call, *result);
+  if (object::is_upload_not_found(result.error())) {
+    if (const auto completed = co_await find_completed(call, named))
+      co_return completed_document(call, *completed);
+  }
+  co_return complete_fault(call, operation, result.error());
+}
+
 /// The rest of an answer whose head (200) went out before the outcome was known: spaces until then, and a
 /// document that says what became of it.
-async::Task<void> stream_outcome(Call& call, const s3::CompleteMultipartUpload& operation, Join& join) {
+async::Task<void> stream_outcome(Call& call, const s3::CompleteMultipartUpload& operation,
+                                 const std::vector<s3::CompletedPart>& named, Join& join) {
   base::HttpResponseHead head = call.head(200);
   head.fields.set("Content-Type", "application/xml");
   CO_TRY_VOID(co_await call.exchange.start_response(std::move(head)));
@@ -180,10 +193,8 @@ async::Task<void> stream_outcome(Call& call, const s3::CompleteMultipartUpload& 
   const s3::ErrorContext context{.resource = "/" + call.request.bucket + "/" + call.request.key,
                                  .request_id = call.request_id,
                                  .host_id = {}};
-  const auto& result = *join.result();
-  std::string document = result
-                             ? completed_document(call, *result)
-                             : s3::error_document(complete_fault(call, operation, result.error()), context);
+  const auto outcome = co_await told(call, operation, named, *join.result());
+  std::string document = outcome ? *outcome : s3::error_document(outcome.error(), context);
   if (document.starts_with(kXmlDeclaration)) document.erase(0, kXmlDeclaration.size());
   CO_TRY_VOID(co_await call.exchange.write_body(base::as_bytes(document)));
   co_return co_await call.exchange.end_body();
@@ -206,10 +217,10 @@ ReplyTask handle(Call& call, const s3::CompleteMultipartUpload& operation) {
   CO_TRY(auto seal, make_seal(operation, upload->info, parts));
   object::CompleteRequest request{.name = call.name(),
                                   .upload_id = operation.upload_id,
-                                  .part_numbers = {},
+                                  .parts = {},
                                   .seal = std::move(seal),
                                   .conditions = to_object(operation.conditions)};
-  for (const auto& part : named) request.part_numbers.push_back(part.part_number);
+  for (const auto& part : named) request.parts.push_back(upload->parts.at(part.part_number));
   auto holder = call.background().hold();
   if (!holder) co_return s3::fault(s3::ErrorCode::service_unavailable);
   const async::Executor executor = co_await async::net::this_coro::executor;
@@ -218,19 +229,12 @@ ReplyTask handle(Call& call, const s3::CompleteMultipartUpload& operation) {
   CO_TRY_VOID(or_fault(call, co_await join.wait(call.options().keep_alive_interval)));
   if (!join.result()) {
     Reply reply{.head = {}, .body = {}, .sent = true, .broken = {}};
-    if (auto streamed = co_await stream_outcome(call, operation, join); !streamed)
+    if (auto streamed = co_await stream_outcome(call, operation, named, join); !streamed)
       reply.broken = std::move(streamed).error();
     co_return reply;
   }
-  const auto& result = *join.result();
-  if (!result) {
-    // Another completion of the same parts was faster.
-    const bool is_gone = object::is_upload_not_found(result.error());
-    const auto completed = is_gone ? co_await find_completed(call, named) : std::nullopt;
-    if (!completed) co_return complete_fault(call, operation, result.error());
-    co_return call.xml(200, completed_document(call, *completed));
-  }
-  co_return call.xml(200, completed_document(call, *result));
+  CO_TRY(std::string answer, co_await told(call, operation, named, *join.result()));
+  co_return call.xml(200, std::move(answer));
 }
 
 }  // namespace reelway::gateway

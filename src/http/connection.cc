@@ -90,6 +90,8 @@ void Connection::begin_request(RequestHead request) {
   decoder_ = ChunkedDecoder();
   continue_pending_ = request_.head.expects_continue;
   body_broken_ = false;
+  body_received_ = 0;
+  body_waited_ = {};
   status_sent_ = 0;
   bytes_sent_ = 0;
   answer_left_ = 0;
@@ -130,16 +132,30 @@ async::Task<std::size_t> Connection::read_body(base::MutableBytes into) {
       CO_TRY_VOID(co_await transport_->write(std::span(&part, 1), false, context_.options.progress_timeout));
     }
   }
+  Result<std::size_t> count = co_await read_some_body(into);
+  body_broken_ = !count.has_value();
+  co_return count;
+}
+
+base::SteadyPoint Connection::body_deadline() const {
+  const ServerOptions& options = context_.options;
+  const std::chrono::milliseconds earned(body_received_ * 1000 / options.body_bytes_per_second_min);
+  const base::Duration left = options.progress_timeout + earned - body_waited_;
+  return Deadlines::after(std::clamp(left, base::Duration{}, options.progress_timeout));
+}
+
+async::Task<std::size_t> Connection::read_some_body(base::MutableBytes into) {
+  const auto started = std::chrono::steady_clock::now();
   Result<std::size_t> count =
       request_.head.chunked ? co_await read_chunked_body(into) : co_await read_sized_body(into);
-  body_broken_ = !count.has_value();
+  body_waited_ += std::chrono::steady_clock::now() - started;
+  body_received_ += count.value_or(0);
   co_return count;
 }
 
 async::Task<std::size_t> Connection::read_sized_body(base::MutableBytes into) {
   const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), body_left_));
-  CO_TRY(const std::size_t count,
-         co_await transport_->read(into.first(wanted), Deadlines::after(context_.options.progress_timeout)));
+  CO_TRY(const std::size_t count, co_await transport_->read(into.first(wanted), body_deadline()));
   if (count == 0)
     co_return base::fail(Code::closed, "the client went away in the middle of the body",
                          base::Scope::connection);
@@ -148,7 +164,7 @@ async::Task<std::size_t> Connection::read_sized_body(base::MutableBytes into) {
 }
 
 async::Task<std::size_t> Connection::read_chunked_body(base::MutableBytes into) {
-  const base::SteadyPoint deadline = Deadlines::after(context_.options.progress_timeout);
+  const base::SteadyPoint deadline = body_deadline();
   while (!decoder_.done()) {
     if (const std::uint64_t left = decoder_.data_left(); left > 0) {
       const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), left));

@@ -62,6 +62,9 @@ class Connection final : public Exchange {
   bool must_close() const;
   bool is_bodiless(const base::HttpResponseHead& head) const;
   base::Result<void> make_head(const base::HttpResponseHead& head);
+  /// When a read of the body must have moved something, by both of the options' limits.
+  base::SteadyPoint body_deadline() const;
+  async::Task<std::size_t> read_some_body(base::MutableBytes into);
   async::Task<std::size_t> read_sized_body(base::MutableBytes into);
   async::Task<std::size_t> read_chunked_body(base::MutableBytes into);
   base::Result<void> account(std::uint64_t bytes);
@@ -78,6 +81,8 @@ class Connection final : public Exchange {
   ChunkedDecoder decoder_;
   bool continue_pending_ = false;
   bool body_broken_ = false;
+  std::uint64_t body_received_ = 0;
+  base::Duration body_waited_{};
 
   // Of its answer.
   std::string head_text_;

@@ -33,6 +33,8 @@ struct ServerOptions {
   base::Duration head_timeout = std::chrono::seconds{20};  ///< from the first byte of a head to its last
   base::Duration progress_timeout =
       std::chrono::seconds{30};  ///< any single read or write of a body must move something
+  /// Over the whole time that the server waits for a body, which may be progress_timeout longer than that.
+  std::uint64_t body_bytes_per_second_min = base::kKiB;
   std::size_t drain_bytes_max = 256 * base::kKiB;
 };
 

@@ -434,6 +434,20 @@ TEST(Server, ABodyThatStopsIsAnErrorOfTheRead) {
   EXPECT_EQ(server.handlers.read_error, static_cast<int>(Code::deadline_exceeded));
 }
 
+TEST(Server, ABodyThatDripsIsAnErrorOfTheRead) {
+  ServerOptions options;
+  options.progress_timeout = 500ms;
+  options.body_bytes_per_second_min = base::kMiB;
+  HandlersServer server(options);
+  RawClient slow(server.port());
+  slow.send("PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n");
+  for (int drops = 0; drops < 3000 && server.handlers.read_error == -1; ++drops) {
+    slow.send("x");  // soon enough after the last one, every time
+    std::this_thread::sleep_for(10ms);
+  }
+  EXPECT_EQ(server.handlers.read_error, static_cast<int>(Code::deadline_exceeded));
+}
+
 TEST(Server, AClientThatGoesAwayInTheMiddleOfABodyIsClosed) {
   HandlersServer server;
   {

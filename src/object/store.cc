@@ -43,4 +43,8 @@ bool is_upload_not_found(const base::Error& error) {
   return error.code == base::Code::not_found && error.scope == base::Scope::connection;
 }
 
+bool same_bytes(const PartInfo& a, const PartInfo& b) {
+  return a.part_number == b.part_number && a.size == b.size && a.etag == b.etag && a.checksums == b.checksums;
+}
+
 }  // namespace reelway::object

@@ -143,6 +143,8 @@ struct PartInfo {
   base::TimePoint last_modified{};
   std::vector<Checksum> checksums;
 };
+/// Number, size, ETag and checksums: all that is known of a part's bytes.
+bool same_bytes(const PartInfo& a, const PartInfo& b);
 
 struct UploadInfo {
   ObjectName name;
@@ -170,9 +172,8 @@ struct PutPartRequest {
 struct CompleteRequest {
   ObjectName name;
   std::string upload_id;
-  std::vector<std::uint32_t>
-      part_numbers;  ///< ascending; the gateway has checked ETags, sizes and checksums against list_parts
-  Seal seal;         ///< of the whole object
+  std::vector<PartInfo> parts;  ///< ascending; as list_parts gave them when the caller checked them
+  Seal seal;                    ///< of the whole object
   Conditions conditions;
 };
 
@@ -212,8 +213,9 @@ class Multipart {
                                          ByteSource& source) = 0;  ///< replaces a part of that number
   virtual async::Task<PartPage> list_parts(ListPartsRequest request) = 0;
   virtual async::Task<UploadPage> list_uploads(ListUploadsRequest request) = 0;
-  /// invalid_argument when a part is missing. The upload is gone afterwards, parts that were not named
-  /// included. Completing again with the same upload id answers upload_not_found.
+  /// invalid_argument when a part is missing, or has other bytes by now than the request says. The upload is
+  /// gone afterwards, parts that were not named included. Completing again with the same upload id answers
+  /// upload_not_found; while the first still runs, the second waits for it.
   virtual async::Task<ObjectInfo> complete_upload(CompleteRequest request) = 0;
   virtual async::Task<void> abort_upload(ObjectName name, std::string upload_id) = 0;  ///< upload_not_found
 };

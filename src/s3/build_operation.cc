@@ -28,6 +28,14 @@ Outcome<std::uint32_t> count(const BuildInput& input, std::string_view name, std
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(*number, most));
 }
 
+/// ListBuckets alone has a smallest page: AWS gives 1 to 10000.
+Outcome<std::uint32_t> bucket_count(const BuildInput& input) {
+  constexpr std::uint32_t kBucketsMax = 10'000;
+  TRY(const std::uint32_t wanted, count(input, "max-buckets", kBucketsMax, kBucketsMax));
+  if (wanted > 0) return wanted;
+  return invalid_argument("Argument max-buckets must be an integer between 1 and 10000", "max-buckets", "0");
+}
+
 Outcome<bool> encode_url(const BuildInput& input) {
   const auto value = find(input.query, "encoding-type");
   if (!value || value->empty()) return false;
@@ -173,7 +181,7 @@ Outcome<Operation> build_list_objects_v2(const BuildInput& input) {
 Outcome<Operation> build_list_buckets(const BuildInput& input) {
   ListBuckets list;
   list.prefix = text(input, "prefix");
-  TRY(list.max_buckets, count(input, "max-buckets", 10'000, 10'000));
+  TRY(list.max_buckets, bucket_count(input));
   if (const auto token = find(input.query, "continuation-token"); token && !token->empty()) {
     TRY_VOID(decode_continuation_token(*token));
     list.continuation_token = *token;

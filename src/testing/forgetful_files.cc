@@ -9,6 +9,7 @@ namespace reelway::testing {
 
 namespace {
 
+constexpr std::uint64_t kRoot = 1;
 constexpr std::size_t kPieceBytes = 4096;
 constexpr std::size_t kAttributeBytesMax = 4000;  // ext4 keeps all attributes of a file in one block
 
@@ -31,7 +32,7 @@ bool is_writable(int flags) { return (flags & O_PATH) == 0 && (flags & O_ACCMODE
 ForgetfulFiles::ForgetfulFiles(base::Clock& clock) : clock_(clock) {
   Inode root;
   root.now.mode = root.durable.mode = S_IFDIR | 0755;
-  inodes_.emplace(1, std::move(root));
+  inodes_.emplace(kRoot, std::move(root));
 }
 
 std::optional<int> ForgetfulFiles::enter(const char* name) {
@@ -142,8 +143,8 @@ void ForgetfulFiles::forget(Inode& inode, base::Rng& rng, int kindness) {
 }
 
 void ForgetfulFiles::drop_unreachable() {
-  std::set<Id> reached{1};
-  std::vector<Id> queue{1};
+  std::set<Id> reached{kRoot};
+  std::vector<Id> queue{kRoot};
   while (!queue.empty()) {
     const Id id = queue.back();
     queue.pop_back();
@@ -254,6 +255,10 @@ ForgetfulFiles::Id ForgetfulFiles::add_inode(std::uint32_t mode) {
 }
 
 base::Io<void> ForgetfulFiles::apply(Operation operation) {
+  for (const Change& change : operation) {
+    const bool is_removed = change.folder != kRoot && link_count(change.folder) == 0;
+    if (is_removed) return std::unexpected(ENOENT);
+  }
   for (const Change& change : operation) {
     auto& folder = inodes_.at(change.folder);
     if (change.after) {
@@ -368,7 +373,7 @@ base::Io<void> ForgetfulFiles::link_unnamed(int file, int folder, const std::str
 
 void ForgetfulFiles::close(int descriptor) {
   const std::lock_guard lock(mutex_);
-  std::erase_if(locks_, [&](const auto& held) { return held.second == descriptor; });
+  std::erase_if(locks_, [&](const Lock& lock) { return lock.descriptor == descriptor; });
   open_.erase(descriptor);
 }
 
@@ -637,11 +642,18 @@ base::Io<std::vector<base::FolderEntry>> ForgetfulFiles::entries(int folder) {
   return out;
 }
 
-base::Io<base::LockOutcome> ForgetfulFiles::try_lock_byte(int file, std::uint64_t offset) {
+base::Io<base::LockOutcome> ForgetfulFiles::try_lock_byte(int file, std::uint64_t offset,
+                                                          base::LockMode mode) {
   ENTER("try_lock_byte");
   if (inode_of(file) == nullptr) return std::unexpected(EBADF);
-  const auto [held, taken] = locks_.try_emplace({open_.at(file).inode, offset}, file);
-  return taken || held->second == file ? base::LockOutcome::taken : base::LockOutcome::held_elsewhere;
+  const Id inode = open_.at(file).inode;
+  const bool in_the_way = std::ranges::any_of(locks_, [&](const Lock& lock) {
+    return lock.inode == inode && lock.offset == offset && lock.descriptor != file &&
+           (mode == base::LockMode::exclusive || lock.mode == base::LockMode::exclusive);
+  });
+  if (in_the_way) return base::LockOutcome::held_elsewhere;
+  locks_.push_back({.inode = inode, .offset = offset, .descriptor = file, .mode = mode});
+  return base::LockOutcome::taken;
 }
 
 base::Io<void> ForgetfulFiles::set_lease(int file, base::Lease lease) {

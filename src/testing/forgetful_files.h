@@ -80,7 +80,7 @@ class ForgetfulFiles final : public base::Files {
   base::Io<void> make_link(const std::string& text, int folder, const std::string& name) override;
   base::Io<std::string> read_link(int folder, const std::string& name) override;
   base::Io<std::vector<base::FolderEntry>> entries(int folder) override;
-  base::Io<base::LockOutcome> try_lock_byte(int file, std::uint64_t offset) override;
+  base::Io<base::LockOutcome> try_lock_byte(int file, std::uint64_t offset, base::LockMode mode) override;
   base::Io<void> set_lease(int file, base::Lease lease) override;
   base::Io<base::Lease> lease(int file) override;
   base::Io<std::uint64_t> file_system_magic(int descriptor) override;
@@ -150,7 +150,13 @@ class ForgetfulFiles final : public base::Files {
   std::map<Id, Inode> inodes_;
   std::map<int, Open> open_;
   std::vector<Operation> pending_;
-  std::map<std::pair<Id, std::uint64_t>, int> locks_;
+  struct Lock {
+    Id inode = 0;
+    std::uint64_t offset = 0;
+    int descriptor = -1;
+    base::LockMode mode{};
+  };
+  std::vector<Lock> locks_;
   std::map<std::string, std::uint64_t> by_name_;
   Id next_inode_ = 2;
   int next_descriptor_ = 1'000'000;

@@ -29,9 +29,31 @@ class MultipartContract : public StoreContract {
   base::Result<object::ObjectInfo> complete(std::string key, std::string id,
                                             std::vector<std::uint32_t> numbers,
                                             object::Conditions conditions = {}) {
+    TRY(std::vector<object::PartInfo> checked, checked_parts(key, id, numbers));
+    return complete_checked(std::move(key), std::move(id), std::move(checked), std::move(conditions));
+  }
+  static object::PartInfo never_seen(std::uint32_t number) {
+    object::PartInfo part;
+    part.part_number = number;
+    return part;
+  }
+  /// As the store lists them.
+  base::Result<std::vector<object::PartInfo>> checked_parts(const std::string& key, const std::string& id,
+                                                            const std::vector<std::uint32_t>& numbers) {
+    TRY(const object::PartPage page, parts(key, id));
+    std::vector<object::PartInfo> checked;
+    for (const std::uint32_t number : numbers) {
+      const auto found = std::ranges::find(page.parts, number, &object::PartInfo::part_number);
+      checked.push_back(found != page.parts.end() ? *found : never_seen(number));
+    }
+    return checked;
+  }
+  base::Result<object::ObjectInfo> complete_checked(std::string key, std::string id,
+                                                    std::vector<object::PartInfo> checked,
+                                                    object::Conditions conditions = {}) {
     return run_task(multipart().complete_upload({.name = {"bucket", std::move(key)},
                                                  .upload_id = std::move(id),
-                                                 .part_numbers = std::move(numbers),
+                                                 .parts = std::move(checked),
                                                  .seal = {.etag = "whole-2", .checksums = {}},
                                                  .conditions = std::move(conditions)}));
   }
@@ -52,7 +74,7 @@ TEST_P(MultipartContract, PartsBecomeAnObject) {
   ASSERT_TRUE(put_part("dir/big", id, 1, "to be replaced"));
   ASSERT_TRUE(put_part("dir/big", id, 1, one));
   ASSERT_TRUE(put_part("dir/big", id, 9, "not named"));
-  EXPECT_TRUE(object::is_object_not_found(head("dir/big").error())) << "nothing is visible before";
+  EXPECT_TRUE(object::is_object_not_found(error_of(head("dir/big")))) << "nothing is visible before";
   const auto done = complete("dir/big", id, {1, 3});
   ASSERT_TRUE(done) << to_string(done.error());
   EXPECT_TRUE(get("dir/big").value_or("") == one + "three");
@@ -62,8 +84,8 @@ TEST_P(MultipartContract, PartsBecomeAnObject) {
   EXPECT_EQ(info->part_sizes, (std::vector<std::uint64_t>{70'000, 5}));
   EXPECT_EQ(get("dir/big", {}, 2).value_or(""), "three");
   EXPECT_EQ(code_of(get("dir/big", {}, 3)), base::Code::out_of_range);
-  EXPECT_TRUE(object::is_upload_not_found(complete("dir/big", id, {1, 3}).error()));
-  EXPECT_TRUE(object::is_upload_not_found(parts("dir/big", id).error()));
+  EXPECT_TRUE(object::is_upload_not_found(error_of(complete("dir/big", id, {1, 3}))));
+  EXPECT_TRUE(object::is_upload_not_found(error_of(parts("dir/big", id))));
 }
 
 TEST_P(MultipartContract, PartsAreListedByNumber) {
@@ -84,6 +106,21 @@ TEST_P(MultipartContract, PartsAreListedByNumber) {
   EXPECT_FALSE(rest->truncated);
   ASSERT_EQ(rest->parts.size(), 1u);
   EXPECT_EQ(rest->parts[0].part_number, 10000u);
+}
+
+TEST_P(MultipartContract, APartUploadedAnewAfterTheCheckIsNotJoined) {
+  const std::string id = begin("k");
+  const auto checked = put_part("k", id, 1, "checked");
+  ASSERT_TRUE(checked);
+  ChoppySource source("another");
+  object::PutPartRequest anew{
+      .name = {"bucket", "k"}, .upload_id = id, .part_number = 1, .seal = seal_with("anew")};
+  ASSERT_TRUE(run_task(multipart().put_part(std::move(anew), source)));
+  EXPECT_EQ(code_of(complete_checked("k", id, {*checked})), base::Code::invalid_argument);
+  EXPECT_TRUE(object::is_object_not_found(error_of(head("k"))));
+  ASSERT_TRUE(put_part("k", id, 1, "checked")) << "the same bytes again are as good";
+  ASSERT_TRUE(complete_checked("k", id, {*checked}));
+  EXPECT_EQ(get("k").value_or(""), "checked");
 }
 
 TEST_P(MultipartContract, AFailedCompleteLeavesTheUpload) {
@@ -111,11 +148,11 @@ TEST_P(MultipartContract, AFailedPartLeavesTheOldOne) {
 TEST_P(MultipartContract, AbortedUploadsAreGone) {
   const std::string id = begin("k");
   ASSERT_TRUE(put_part("k", id, 1, "1"));
-  EXPECT_TRUE(object::is_upload_not_found(parts("other", id).error())) << "an upload belongs to its key";
+  EXPECT_TRUE(object::is_upload_not_found(error_of(parts("other", id)))) << "an upload belongs to its key";
   EXPECT_TRUE(run_task(multipart().abort_upload({"bucket", "k"}, id)));
-  EXPECT_TRUE(object::is_upload_not_found(run_task(multipart().abort_upload({"bucket", "k"}, id)).error()));
-  EXPECT_TRUE(object::is_upload_not_found(put_part("k", id, 1, "1").error()));
-  EXPECT_TRUE(object::is_upload_not_found(put_part("k", "../../escape", 1, "1").error()));
+  EXPECT_TRUE(object::is_upload_not_found(error_of(run_task(multipart().abort_upload({"bucket", "k"}, id)))));
+  EXPECT_TRUE(object::is_upload_not_found(error_of(put_part("k", id, 1, "1"))));
+  EXPECT_TRUE(object::is_upload_not_found(error_of(put_part("k", "../../escape", 1, "1"))));
 }
 
 TEST_P(MultipartContract, UploadsAreListedByKeyThenTime) {

@@ -1,10 +1,12 @@
 #pragma once
 // Runs one task to its end on an io_context of its own. For tests of coroutines that need no more than that.
+// `must` and `error_of` look into results: one that is not as expected fails the test, not the test program.
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <exception>
 #include <optional>
+#include <stdexcept>
 
 #include "async/task.h"
 
@@ -20,6 +22,18 @@ base::Result<T> run_task(async::Task<T> task) {
   });
   context.run();
   return std::move(*outcome);
+}
+
+template <class T>
+T must(base::Result<T> result) {
+  if (!result) throw std::runtime_error(base::to_string(result.error()));
+  return std::move(*result);
+}
+
+template <class T>
+base::Error error_of(const base::Result<T>& result) {
+  if (result) throw std::runtime_error("a success where an error was expected");
+  return result.error();
 }
 
 }  // namespace reelway::testing

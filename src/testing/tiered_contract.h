@@ -73,7 +73,7 @@ TEST_P(TieredContract, AnObjectGoesToTapeAndComesBack) {
     EXPECT_EQ(after->last_modified, before->last_modified);
     // What commit says is what the next evict needs.
     EXPECT_TRUE(run_task(tiered().evict(name(key), *landed)));
-    ASSERT_TRUE(*remove(key));
+    ASSERT_TRUE(must(remove(key)));
     EXPECT_TRUE(list("").objects.empty());
   }
 }
@@ -86,7 +86,7 @@ TEST_P(TieredContract, OnlyTheVersionThatWasArchivedIsEvicted) {
   ASSERT_TRUE(put("k", "two"));
   EXPECT_EQ(code_of(run_task(tiered().evict(name("k"), *archived))), base::Code::precondition_failed);
   EXPECT_EQ(get("k").value_or(""), "two");
-  EXPECT_TRUE(object::is_object_not_found(run_task(tiered().evict(name("none"), *archived)).error()));
+  EXPECT_TRUE(object::is_object_not_found(error_of(run_task(tiered().evict(name("none"), *archived)))));
 }
 
 TEST_P(TieredContract, AnObjectReplacedWhileArchivedIsNotConfirmed) {
@@ -119,7 +119,7 @@ TEST_P(TieredContract, ARecallWithWrongBytesChangesNothing) {
     ASSERT_TRUE(run_task((*writer)->write(base::as_bytes("short"))));
     EXPECT_EQ(code_of(run_task((*writer)->commit(sha256_of("short")))), base::Code::checksum_mismatch);
   }
-  EXPECT_EQ(head("k")->residency, object::Residency::evicted);
+  EXPECT_EQ(must(head("k")).residency, object::Residency::evicted);
   EXPECT_TRUE(recall("k", stub->generation, "true bytes"));
 }
 
@@ -152,8 +152,8 @@ TEST_P(TieredContract, StubsAreMadeFromWhatATapeSays) {
   EXPECT_EQ(evicted->attributes, info.attributes);
   ASSERT_TRUE(recall("from/tape", info.generation, "bytes"));
   EXPECT_EQ(get("from/tape").value_or(""), "bytes");
-  EXPECT_EQ(head("from/tape")->last_modified, kMade);
-  EXPECT_EQ(head("from/tape")->generation, info.generation);
+  EXPECT_EQ(must(head("from/tape")).last_modified, kMade);
+  EXPECT_EQ(must(head("from/tape")).generation, info.generation);
 }
 
 TEST_P(TieredContract, AScanTellsResidencyAndIdentity) {
@@ -184,7 +184,7 @@ TEST_P(TieredContract, RecoveringARestingStoreChangesNothing) {
   const auto conflicts = run_task(tiered().recover());
   ASSERT_TRUE(conflicts);
   EXPECT_TRUE(conflicts->empty());
-  EXPECT_EQ(head("a")->residency, object::Residency::evicted);
+  EXPECT_EQ(must(head("a")).residency, object::Residency::evicted);
   EXPECT_EQ(get("b").value_or(""), "2");
 }
 

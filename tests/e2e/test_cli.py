@@ -1,6 +1,7 @@
 """The command line: exit statuses, options from flags, environment and file, signals."""
 import json
 import os
+import signal
 import subprocess
 
 import pytest
@@ -29,6 +30,22 @@ def test_version():
 def test_wrong_use_is_two(arguments):
     done = run(*arguments)
     assert done.returncode == 2 and (done.stderr or done.stdout)
+
+
+@pytest.mark.parametrize("option", ["--tls-cert", "--tls-key"])
+def test_half_of_tls_is_no_tls(tmp_path, option):
+    done = run("serve", "--root", str(tmp_path / "root"), "--state", str(tmp_path / "state"), "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
+               option, str(tmp_path / "some.pem"), REELWAY_ACCESS_KEY="AKIATEST", REELWAY_SECRET_KEY="some-secret-key")
+    assert done.returncode == 2 and "tls-cert" in done.stderr
+
+
+def test_hangup_and_broken_pipes_do_not_end_it(tmp_path):
+    with Server(tmp_path, ["--durability", "none"]) as server:
+        for number in (signal.SIGHUP, signal.SIGPIPE):
+            server.process.send_signal(number)
+        s3 = server.client()
+        s3.create_bucket(Bucket="still-there")
+        assert server.process.poll() is None and server.stop() == 0
 
 
 def test_keys_are_needed(tmp_path):

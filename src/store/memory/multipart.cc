@@ -67,10 +67,10 @@ class MemoryMultipart final : public object::Multipart {
     CO_TRY(const PendingUpload* upload, state_.upload(request.name, request.upload_id));
     object::ObjectInfo info;
     base::Bytes bytes;
-    for (const std::uint32_t number : request.part_numbers) {
-      const auto part = upload->parts.find(number);
-      if (part == upload->parts.end())
-        co_return base::fail(base::Code::invalid_argument, "a part was never uploaded");
+    for (const object::PartInfo& checked : request.parts) {
+      const auto part = upload->parts.find(checked.part_number);
+      if (part == upload->parts.end() || !object::same_bytes(part->second.info, checked))
+        co_return base::fail(base::Code::invalid_argument, "a part is missing, or was uploaded anew");
       bytes.insert(bytes.end(), part->second.bytes.begin(), part->second.bytes.end());
       info.part_sizes.push_back(part->second.bytes.size());
     }

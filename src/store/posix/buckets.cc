@@ -13,8 +13,6 @@ namespace {
 
 using base::in_context;
 
-constexpr const char* kLockName = ":buckets";  // no bucket's name has a colon
-
 /// Removes the folders below that hold nothing but folders. not_empty at the first thing that is none.
 base::Result<void> remove_empty_folders(Space& space, int folder) {
   TRY(const std::vector<base::FolderEntry> entries,
@@ -51,7 +49,7 @@ void remove_folder_of(Space& space, int parent, const std::string& bucket) {
 
 base::Result<void> Buckets::create(const object::BucketInfo& bucket) {
   if (!is_bucket_name(bucket.name)) return base::fail(base::Code::invalid_argument, "not a bucket's name");
-  TRY(const KeyLocks::Held held, locks_.take(kLockName, bucket.name));
+  TRY(const KeyLocks::Held held, locks_.take_bucket(bucket.name, base::LockMode::exclusive));
   const auto there = space_.files().status_at(space_.root(), bucket.name);
   if (there) return base::fail(base::Code::already_exists, "bucket " + bucket.name + " exists");
   if (there.error() != ENOENT) return base::from_errno(there.error(), "stat the bucket's folder");
@@ -61,10 +59,15 @@ base::Result<void> Buckets::create(const object::BucketInfo& bucket) {
   record.attributes.owner = bucket.owner;
   record.attributes.headers["region"] = bucket.region;
   TRY_VOID(space_.write_small_file(space_.buckets(), bucket.name, object::encode_metadata(record)));
-  TRY_VOID(
-      in_context(space_.files().make_folder(space_.root(), bucket.name, 0755), "make the bucket's folder"));
+  auto made = make_folder(bucket.name);
+  if (!made) std::ignore = space_.files().unlink(space_.buckets(), bucket.name);
+  return made;
+}
+
+base::Result<void> Buckets::make_folder(const std::string& bucket) {
+  TRY_VOID(in_context(space_.files().make_folder(space_.root(), bucket, 0755), "make the bucket's folder"));
   auto synced = space_.sync(space_.root());
-  if (!synced) std::ignore = space_.files().remove_folder(space_.root(), bucket.name);
+  if (!synced) std::ignore = space_.files().remove_folder(space_.root(), bucket);
   return synced;
 }
 
@@ -90,20 +93,24 @@ base::Result<object::BucketInfo> Buckets::head(const std::string& bucket) {
 
 base::Result<void> Buckets::check_empty(const std::string& bucket) {
   const auto odd = space_.files().open(space_.odd(), bucket, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  if (!odd) return {};
+  if (!odd && odd.error() == ENOENT) return {};
+  if (!odd) return base::from_errno(odd.error(), "open the odd keys");
   TRY(const std::vector<base::FolderEntry> entries,
       in_context(space_.files().entries(odd->get()), "read the odd keys"));
   if (!entries.empty()) return base::fail(base::Code::not_empty, "the bucket holds odd keys");
   return {};
 }
 
+base::Result<void> Buckets::clear(const std::string& bucket) {
+  TRY(const base::File folder, open_bucket(space_, bucket));
+  TRY_VOID(check_empty(bucket));
+  return remove_empty_folders(space_, folder.get());
+}
+
 base::Result<void> Buckets::remove(const std::string& bucket) {
-  TRY(const KeyLocks::Held held, locks_.take(kLockName, bucket));
-  {
-    TRY(const base::File folder, open_bucket(space_, bucket));
-    TRY_VOID(check_empty(bucket));
-    TRY_VOID(remove_empty_folders(space_, folder.get()));
-  }
+  TRY_VOID(clear(bucket));  // the answer for a bucket in use, which does not wait for those who use it
+  TRY(const KeyLocks::Held held, locks_.take_bucket(bucket, base::LockMode::exclusive));
+  TRY_VOID(clear(bucket));
   TRY_VOID(in_context(space_.files().remove_folder(space_.root(), bucket), "remove the bucket's folder"));
   TRY_VOID(space_.sync(space_.root()));
   std::ignore = space_.files().unlink(space_.buckets(), bucket);

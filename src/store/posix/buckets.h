@@ -16,7 +16,10 @@ class Buckets {
   base::Result<std::vector<object::BucketInfo>> list();
 
  private:
+  base::Result<void> make_folder(const std::string& bucket);
   base::Result<void> check_empty(const std::string& bucket);
+  /// Leaves nothing in the bucket's folder; not_empty where it holds an object, or anything else.
+  base::Result<void> clear(const std::string& bucket);
   Space& space_;
   KeyLocks& locks_;
 };

@@ -9,6 +9,7 @@ namespace reelway::store::posix {
 
 namespace {
 
+constexpr const char* kBucketLocks = ":buckets";  // no bucket's name has a colon
 constexpr std::uint64_t kLockBytes = 1 << 20;
 constexpr std::chrono::milliseconds kPollMin{1};
 constexpr std::chrono::milliseconds kPollMax{20};
@@ -30,20 +31,39 @@ std::uint64_t lock_byte_of(std::string_view key) {
 KeyLocks::Held::~Held() {
   if (locks_ == nullptr) return;
   file_ = {};
-  const std::lock_guard lock(locks_->mutex_);
-  locks_->taken_.erase({name_, byte_});
-  locks_->freed_.notify_all();
+  locks_->release(*this);
 }
 
-base::Result<KeyLocks::Held> KeyLocks::take(const std::string& name, std::string_view key) {
-  const std::uint64_t byte = lock_byte_of(key);
-  const auto deadline = std::chrono::steady_clock::now() + space_.options().lock_patience;
-  {
-    std::unique_lock lock(mutex_);
-    if (!freed_.wait_until(lock, deadline, [&] { return !taken_.contains({name, byte}); })) return is_held();
-    taken_.insert({name, byte});
+bool KeyLocks::is_free(const Byte& byte, base::LockMode mode) const {
+  const auto found = taken_.find(byte);
+  return found == taken_.end() || (mode == base::LockMode::shared && !found->second.exclusive);
+}
+
+KeyLocks::Held KeyLocks::hold(const Byte& byte, base::LockMode mode) {
+  Holders& holders = taken_[byte];
+  if (mode == base::LockMode::shared) {
+    ++holders.shared;
+  } else {
+    holders.exclusive = true;
   }
-  Held held(*this, name, byte);
+  return {*this, byte.first, byte.second, mode};
+}
+
+void KeyLocks::release(const Held& held) {
+  const std::lock_guard lock(mutex_);
+  const auto found = taken_.find({held.name_, held.byte_});
+  const bool is_last = held.mode_ == base::LockMode::exclusive || --found->second.shared == 0;
+  if (is_last) taken_.erase(found);
+  freed_.notify_all();
+}
+
+base::Result<KeyLocks::Held> KeyLocks::take_until(const std::string& name, std::string_view key,
+                                                  base::LockMode mode, base::SteadyPoint deadline) {
+  const Byte byte{name, lock_byte_of(key)};
+  std::unique_lock lock(mutex_);
+  if (!freed_.wait_until(lock, deadline, [&] { return is_free(byte, mode); })) return is_held();
+  Held held = hold(byte, mode);
+  lock.unlock();
   TRY(held.file_,
       base::in_context(space_.files().open(space_.locks(), name, O_CREAT | O_RDWR | O_NOFOLLOW, 0600),
                        "open a lock file"));
@@ -51,11 +71,28 @@ base::Result<KeyLocks::Held> KeyLocks::take(const std::string& name, std::string
   // milliseconds.
   for (auto pause = kPollMin;; pause = std::min(pause * 2, kPollMax)) {
     TRY(const base::LockOutcome outcome,
-        base::in_context(space_.files().try_lock_byte(held.file_.get(), byte), "lock"));
+        base::in_context(space_.files().try_lock_byte(held.file_.get(), byte.second, mode), "lock"));
     if (outcome == base::LockOutcome::taken) return held;
     if (std::chrono::steady_clock::now() >= deadline) return is_held();
     std::this_thread::sleep_for(pause);
   }
+}
+
+base::Result<KeyLocks::Held> KeyLocks::take(const std::string& name, std::string_view key,
+                                            base::LockMode mode) {
+  return take_until(name, key, mode, std::chrono::steady_clock::now() + space_.options().lock_patience);
+}
+
+base::Result<std::optional<KeyLocks::Held>> KeyLocks::try_take(const std::string& name, std::string_view key,
+                                                               base::LockMode mode) {
+  auto held = take_until(name, key, mode, std::chrono::steady_clock::now());
+  if (held) return std::move(*held);
+  if (held.error().code == base::Code::busy) return std::nullopt;
+  return held.error();
+}
+
+base::Result<KeyLocks::Held> KeyLocks::take_bucket(const std::string& bucket, base::LockMode mode) {
+  return take(kBucketLocks, bucket, mode);
 }
 
 }  // namespace reelway::store::posix

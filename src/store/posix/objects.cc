@@ -13,47 +13,85 @@ using base::in_context;
 
 constexpr int kReadFlags = O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY;
 
+bool is_absence(int error) {
+  return error == ENOENT || error == ENOTDIR || error == ELOOP || error == ENAMETOOLONG || error == EXDEV;
+}
+
 /// The inode of the link at a name's path, if there is a link.
-std::optional<std::uint64_t> link_inode_at(Space& space, const object::ObjectName& name) {
+base::Result<std::optional<std::uint64_t>> link_inode_at(Space& space, const object::ObjectName& name) {
   const std::string path = name.bucket + "/" + name.key;
   const std::size_t slash = path.rfind('/');
   const auto folder =
       space.files().open(space.root(), path.substr(0, slash), O_PATH | O_DIRECTORY | O_NOFOLLOW);
-  if (!folder) return std::nullopt;
+  if (!folder && is_absence(folder.error())) return std::nullopt;
+  if (!folder) return base::from_errno(folder.error(), "open a folder");
   const auto status = space.files().status_at(folder->get(), path.substr(slash + 1));
-  if (!status || !status->is_link()) return std::nullopt;
+  if (!status && is_absence(status.error())) return std::nullopt;
+  if (!status) return base::from_errno(status.error(), "stat a stub");
+  if (!status->is_link()) return std::nullopt;
   return status->inode;
 }
 
 /// Rule 4: a stub stands for its own key, or for the one that mv gave it.
-bool stands_for(Space& space, const Sidecar& sidecar, const base::FileStatus& link,
-                const object::ObjectName& name) {
+base::Result<bool> stands_for(Space& space, const Sidecar& sidecar, const base::FileStatus& link,
+                              const object::ObjectName& name) {
   if (sidecar.info.name == name) return true;
   if (!sidecar.inode || sidecar.inode->stub_inode != link.inode || !is_plain_key(sidecar.info.name.key))
     return false;
-  return link_inode_at(space, sidecar.info.name) != link.inode;
+  TRY(const std::optional<std::uint64_t> inode, link_inode_at(space, sidecar.info.name));
+  return inode != link.inode;
 }
 
-base::Result<std::optional<Found>> look_at_link(Space& space, int folder, const std::string& path,
-                                                const object::ObjectName& name) {
+/// What one look at an entry came to.
+struct Glimpse {
+  std::optional<Found> found;
+  /// It was being exchanged, or its metadata is lost. It is lost when the next look finds the same inode,
+  /// with the same times, no better.
+  bool is_doubtful = false;
+  std::uint64_t inode = 0;
+  base::TimePoint changed{};
+  std::string conflict;  ///< with a doubtful stub: why it is no object
+
+  bool shows_the_same(const Glimpse& other) const {
+    return inode != 0 && inode == other.inode && changed == other.changed;
+  }
+};
+
+Glimpse doubtful_stub(const base::FileStatus& status, std::string conflict) {
+  return {.found = {},
+          .is_doubtful = true,
+          .inode = status.inode,
+          .changed = status.changed,
+          .conflict = std::move(conflict)};
+}
+
+base::Result<Glimpse> glimpse_at_link(Space& space, int folder, const std::string& path,
+                                      const object::ObjectName& name) {
+  const auto exchanged = [] {
+    return Glimpse{.found = {}, .is_doubtful = true, .inode = 0, .changed = {}, .conflict = {}};
+  };
   const std::size_t slash = path.rfind('/');
   const std::string leaf = path.substr(slash + 1);
   const std::string above = slash == std::string::npos ? "." : path.substr(0, slash);
   const auto parent = space.files().open(folder, above, O_PATH | O_DIRECTORY | O_NOFOLLOW);
-  if (!parent) return std::nullopt;
+  if (!parent && is_absence(parent.error())) return Glimpse{};  // the link is further up, and none of ours
+  if (!parent) return base::from_errno(parent.error(), "open a folder");
   const auto status = space.files().status_at(parent->get(), leaf);
-  if (!status || !status->is_link()) return std::nullopt;
+  if (!status && status.error() == ENOENT) return exchanged();
+  if (!status) return base::from_errno(status.error(), "stat a stub");
+  if (!status->is_link()) return exchanged();
   const auto text = space.files().read_link(parent->get(), leaf);
-  const auto stub = text ? parse_stub_text(*text) : std::nullopt;
-  if (!stub) return std::nullopt;
+  if (!text && (text.error() == ENOENT || text.error() == EINVAL)) return exchanged();
+  if (!text) return base::from_errno(text.error(), "read a stub");
+  const auto stub = parse_stub_text(*text);
+  if (!stub) return Glimpse{};
   auto sidecar = read_sidecar(space, name.bucket, stub->generation);
-  if (!sidecar && sidecar.error().scope == base::Scope::node) return sidecar.error();
-  if (!sidecar || sidecar->info.size != stub->size || !stands_for(space, *sidecar, *status, name)) {
-    space.log().write(base::LogLevel::warning, "store/posix",
-                      fmt::format("conflict: {}/{} is a stub of generation {}, which is not its own",
-                                  name.bucket, name.key, stub->generation));
-    return std::nullopt;
-  }
+  if (!sidecar && is_unreadable(sidecar.error())) return sidecar.error();
+  const std::string conflict = fmt::format("conflict: {}/{} is a stub of generation {}, which is not its own",
+                                           name.bucket, name.key, stub->generation);
+  if (!sidecar || sidecar->info.size != stub->size) return doubtful_stub(*status, conflict);
+  TRY(const bool is_own, stands_for(space, *sidecar, *status, name));
+  if (!is_own) return doubtful_stub(*status, conflict);
   Found found{.info = std::move(sidecar->info),
               .status = *status,
               .file = {},
@@ -63,39 +101,68 @@ base::Result<std::optional<Found>> look_at_link(Space& space, int folder, const 
               .recorded_name = {}};
   found.recorded_name = std::exchange(found.info.name, name);
   found.info.residency = object::Residency::evicted;
-  return found;
+  Glimpse seen;
+  seen.found = std::move(found);
+  return seen;
 }
 
-}  // namespace
-
-base::Result<std::optional<Found>> look(Space& space, int folder, const std::string& path,
-                                        const object::ObjectName& name) {
+base::Result<Glimpse> glimpse(Space& space, int folder, const std::string& path,
+                              const object::ObjectName& name) {
   auto file = space.files().open(folder, path, kReadFlags);
   if (!file) {
     switch (file.error()) {
       case ELOOP:
-        return look_at_link(space, folder, path, name);
+        return glimpse_at_link(space, folder, path, name);
       case ENOENT:
       case ENOTDIR:
       case ENAMETOOLONG:
       case EXDEV:
       case ENXIO:  // a socket, or a FIFO
       case ENODEV:
-        return std::nullopt;
+        return Glimpse{};
       default:
         return base::from_errno(file.error(), "open an object");
     }
   }
   TRY(const base::FileStatus status, in_context(space.files().status(file->get()), "stat an object"));
-  if (!status.is_regular()) return std::nullopt;
+  if (!status.is_regular()) return Glimpse{};
   TRY(StoredInfo stored, read_stored_info(space, file->get(), status, name));
-  return Found{.info = std::move(stored.info),
-               .status = status,
-               .file = std::move(*file),
-               .has_sidecar = stored.has_sidecar,
-               .odd = false,
-               .inode = std::nullopt,
-               .recorded_name = {}};
+  Glimpse seen{.found = {},
+               .is_doubtful = stored.lacks_sidecar,
+               .inode = status.inode,
+               .changed = status.changed,
+               .conflict = {}};
+  seen.found = Found{.info = std::move(stored.info),
+                     .status = status,
+                     .file = std::move(*file),
+                     .has_sidecar = stored.has_sidecar,
+                     .odd = false,
+                     .inode = std::nullopt,
+                     .recorded_name = {}};
+  return seen;
+}
+
+}  // namespace
+
+base::Result<std::optional<Found>> look(Space& space, int folder, const std::string& path,
+                                        const object::ObjectName& name) {
+  Glimpse before;
+  for (int attempt = 0; attempt < kLooksMax; ++attempt) {
+    TRY(Glimpse seen, glimpse(space, folder, path, name));
+    if (!seen.is_doubtful) return std::move(seen.found);
+    if (before.is_doubtful && seen.shows_the_same(before)) {
+      if (!seen.conflict.empty()) space.log().write(base::LogLevel::warning, "store/posix", seen.conflict);
+      return std::move(seen.found);
+    }
+    before = std::move(seen);
+  }
+  return base::fail(base::Code::busy, "the object changes all the time", base::Scope::object,
+                    base::Retry::later);
+}
+
+base::Result<bool> is_unchanged(Space& space, const Found& found) {
+  TRY(const base::FileStatus now, in_context(space.files().status(found.file.get()), "stat an object"));
+  return now.size == found.status.size && now.modified == found.status.modified;
 }
 
 base::Result<Found> Objects::find(const object::ObjectName& name) {
@@ -147,6 +214,8 @@ base::Result<object::ObjectInfo> Objects::publish(Temporary& file, object::Objec
   info.size = status.size;
   info.last_modified = status.modified;
   info.generation = space_.make_ulid();
+  TRY(const KeyLocks::Held bucket, lock_bucket(info.name.bucket));
+  TRY(const base::File still_there, open_bucket(space_, info.name.bucket));
   TRY(const bool has_sidecar, write_stored_info(space_, file.get(), info));
   const auto finish = [&]() -> base::Result<void> {
     TRY_VOID(space_.sync(file.get()));
@@ -171,6 +240,7 @@ base::Result<void> Objects::unlink_object(const object::ObjectName& name, const 
   // The odd one first: behind a path that a POSIX process made it is an older version, which must not rise
   // again.
   const auto odd = space_.files().open(space_.odd(), name.bucket, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (!odd && odd.error() != ENOENT) return base::from_errno(odd.error(), "open the odd keys");
   if (odd) {
     const auto removed = space_.files().unlink(odd->get(), odd_name_of(name.key));
     if (!removed && removed.error() != ENOENT) return base::from_errno(removed.error(), "remove an object");

@@ -21,9 +21,13 @@ struct Found {
 };
 
 /// Looks at one directory entry (or path) as the object `name`; nothing when it is no object: a folder, a
-/// device, a foreign link, a stub that stands for another key. busy while an evict holds its lease.
+/// device, a foreign link, a stub that stands for another key. An entry that is exchanged meanwhile is looked
+/// at again, so that bytes and metadata are of one version. busy while an evict holds its lease.
 base::Result<std::optional<Found>> look(Space& space, int folder, const std::string& path,
                                         const object::ObjectName& name);
+
+/// Whether an open file still has the size and the time of change that it was found with.
+base::Result<bool> is_unchanged(Space& space, const Found& found);
 
 class Objects {
  public:
@@ -38,6 +42,9 @@ class Objects {
   base::Result<object::ObjectInfo> publish(Temporary& file, object::ObjectInfo info,
                                            const object::Conditions& conditions);
   base::Result<bool> remove(const object::ObjectName& name, const object::Conditions& conditions);
+  base::Result<KeyLocks::Held> lock_bucket(const std::string& bucket) {
+    return locks_.take_bucket(bucket, base::LockMode::shared);
+  }
   base::Result<KeyLocks::Held> lock(const object::ObjectName& name) {
     return locks_.take(name.bucket, name.key);
   }

@@ -23,7 +23,9 @@ namespace reelway::store::posix {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::error_of;
 using testing::if_none_match;
+using testing::must;
 using testing::run_task;
 using testing::seal_with;
 
@@ -34,16 +36,22 @@ std::string slurp(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+/// What cannot be removed is left; it must not end the program from a destructor.
+void sweep(const fs::path& path) {
+  std::error_code ignored;
+  fs::remove_all(path, ignored);
+}
+
 class PosixRules : public ::testing::Test {
  protected:
   void SetUp() override { use(fs::absolute("posix_rules_test." + std::to_string(::getpid()))); }
   void TearDown() override {
     store_.reset();
-    fs::remove_all(root_);
+    sweep(root_);
   }
   void use(const fs::path& root) {
     store_.reset();
-    if (!root_.empty()) fs::remove_all(root_);
+    if (!root_.empty()) sweep(root_);
     root_ = root;
     fs::create_directories(root_);
     store_ = make();
@@ -163,7 +171,7 @@ TEST_F(PosixRules, AFileThatSomebodyHoldsIsNeitherArchivedNorEvicted) {
     return evicted ? base::Code::internal : evicted.error().code;
   };
   const int writer = ::open(path("k").c_str(), O_WRONLY);
-  EXPECT_EQ(archive("k").error().code, base::Code::busy);
+  EXPECT_EQ(error_of(archive("k")).code, base::Code::busy);
   EXPECT_EQ(evict_code(), base::Code::busy);
   ::close(writer);
   const int reader = ::open(path("k").c_str(), O_RDONLY);
@@ -192,8 +200,8 @@ TEST_F(PosixRules, ALeasedReadGivesWayToAWriter) {
   std::array<std::byte, 100> buffer;
   ASSERT_TRUE(run_task((*reader)->read(buffer)));
   EXPECT_EQ(::open(path("k").c_str(), O_WRONLY | O_NONBLOCK), -1) << "the lease holds it back";
-  EXPECT_EQ(run_task((*reader)->read(buffer)).error().code, base::Code::busy);
-  EXPECT_EQ(run_task((*reader)->confirm_unchanged()).error().code, base::Code::precondition_failed);
+  EXPECT_EQ(error_of(run_task((*reader)->read(buffer))).code, base::Code::busy);
+  EXPECT_EQ(error_of(run_task((*reader)->confirm_unchanged())).code, base::Code::precondition_failed);
   reader->reset();
   const int writer = ::open(path("k").c_str(), O_WRONLY | O_NONBLOCK);
   EXPECT_GE(writer, 0);
@@ -205,7 +213,7 @@ TEST_F(PosixRules, AHardLinkedFileStays) {
   fs::create_hard_link(path("k"), path("other"));
   const auto archived = archive("k");
   ASSERT_TRUE(archived);
-  EXPECT_EQ(run_task(store_->tiered()->evict(name("k"), *archived)).error().code,
+  EXPECT_EQ(error_of(run_task(store_->tiered()->evict(name("k"), *archived))).code,
             base::Code::precondition_failed);
 }
 
@@ -219,7 +227,7 @@ TEST_F(PosixRules, AFileChangedByPosixIsANewObject) {
   EXPECT_EQ(info->generation, "");
   EXPECT_TRUE(info->etag.ends_with("-0")) << info->etag;
   EXPECT_EQ(info->size, 9u);
-  EXPECT_EQ(run_task(store_->tiered()->evict(name("k"), *archived)).error().code,
+  EXPECT_EQ(error_of(run_task(store_->tiered()->evict(name("k"), *archived))).code,
             base::Code::precondition_failed);
   EXPECT_EQ(get("k").value_or(""), "bytesmore");
 }
@@ -231,23 +239,23 @@ TEST_F(PosixRules, FilesBornByPosixAreObjects) {
   fs::create_symlink("file", path("dir/link"));
   EXPECT_EQ(keys(), std::vector<std::string>{"dir/file"});
   EXPECT_EQ(get("dir/file").value_or(""), "born");
-  EXPECT_TRUE(object::is_object_not_found(head("dir/fifo").error()));
-  EXPECT_TRUE(object::is_object_not_found(head("dir/link").error()));
-  EXPECT_TRUE(object::is_object_not_found(head("dir").error()));
-  const std::string etag = head("dir/file")->etag;
+  EXPECT_TRUE(object::is_object_not_found(error_of(head("dir/fifo"))));
+  EXPECT_TRUE(object::is_object_not_found(error_of(head("dir/link"))));
+  EXPECT_TRUE(object::is_object_not_found(error_of(head("dir"))));
+  const std::string etag = must(head("dir/file")).etag;
   const auto archived = archive("dir/file");
   ASSERT_TRUE(archived) << to_string(archived.error());
   EXPECT_EQ(archived->generation.size(), 26u);
-  EXPECT_EQ(head("dir/file")->generation, archived->generation);
-  EXPECT_EQ(head("dir/file")->etag, etag) << "an ETag once given stays";
+  EXPECT_EQ(must(head("dir/file")).generation, archived->generation);
+  EXPECT_EQ(must(head("dir/file")).etag, etag) << "an ETag once given stays";
   EXPECT_TRUE(run_task(store_->tiered()->evict(name("dir/file"), *archived)));
 }
 
 TEST_F(PosixRules, ACopiedFileDoesNotTakeTheGenerationAlong) {
   ASSERT_TRUE(put("k", "bytes"));
   ASSERT_EQ(run("cp -a " + path("k").string() + " " + path("copy").string()), 0);
-  EXPECT_EQ(head("copy")->generation, "");
-  EXPECT_EQ(head("copy")->name.key, "copy");
+  EXPECT_EQ(must(head("copy")).generation, "");
+  EXPECT_EQ(must(head("copy")).name.key, "copy");
 }
 
 TEST_F(PosixRules, ToolsNeverCarryFalseBytes) {
@@ -276,26 +284,26 @@ TEST_F(PosixRules, ToolsNeverCarryFalseBytes) {
     ASSERT_EQ(run("rsync -a " + tree + "/ " + (out / "rsync").string()), 0);
     expect_link(out / "rsync");
   }
-  ASSERT_TRUE(recall("tree/evicted", head("tree/evicted")->generation, bytes));
+  ASSERT_TRUE(recall("tree/evicted", must(head("tree/evicted")).generation, bytes));
   EXPECT_TRUE(slurp(path("tree/evicted")) == bytes);
 }
 
 TEST_F(PosixRules, AStubIsFollowedThroughMvAndNowhereElse) {
   ASSERT_TRUE(put("a", "bytes"));
   ASSERT_TRUE(evict("a"));
-  const std::string generation = head("a")->generation;
+  const std::string generation = must(head("a")).generation;
   ASSERT_EQ(run("cp -a " + path("a").string() + " " + path("copy").string()), 0);
-  EXPECT_TRUE(object::is_object_not_found(head("copy").error()))
+  EXPECT_TRUE(object::is_object_not_found(error_of(head("copy"))))
       << "a copied stub is a conflict, not an object";
   EXPECT_EQ(keys(), std::vector<std::string>{"a"});
   fs::create_directories(path("dir"));
   fs::rename(path("a"), path("dir/moved"));
-  EXPECT_EQ(head("dir/moved")->generation, generation);
-  EXPECT_EQ(head("dir/moved")->name.key, "dir/moved");
-  EXPECT_TRUE(object::is_object_not_found(head("a").error()));
+  EXPECT_EQ(must(head("dir/moved")).generation, generation);
+  EXPECT_EQ(must(head("dir/moved")).name.key, "dir/moved");
+  EXPECT_TRUE(object::is_object_not_found(error_of(head("a"))));
   ASSERT_TRUE(recall("dir/moved", generation, "bytes"));
   EXPECT_EQ(get("dir/moved").value_or(""), "bytes");
-  EXPECT_EQ(head("dir/moved")->etag, "tag");
+  EXPECT_EQ(must(head("dir/moved")).etag, "tag");
 }
 
 TEST_F(PosixRules, ARecallBringsBackModeOwnerTimesAndAttributes) {
@@ -309,7 +317,7 @@ TEST_F(PosixRules, ARecallBringsBackModeOwnerTimesAndAttributes) {
   struct stat before{};
   ASSERT_EQ(::stat(path("k").c_str(), &before), 0);
   ASSERT_TRUE(evict("k"));
-  ASSERT_TRUE(recall("k", head("k")->generation, "bytes"));
+  ASSERT_TRUE(recall("k", must(head("k")).generation, "bytes"));
   struct stat after{};
   ASSERT_EQ(::stat(path("k").c_str(), &after), 0);
   EXPECT_EQ(after.st_mode, before.st_mode);
@@ -331,13 +339,13 @@ TEST_F(PosixRules, NothingLeavesTheBucket) {
   for (const char* key :
        {"door/secret", "file", "../bucket/../../secret", "/etc/passwd", "../.reelway/site.key"}) {
     SCOPED_TRACE(key);
-    EXPECT_TRUE(object::is_object_not_found(head(key).error()));
+    EXPECT_TRUE(object::is_object_not_found(error_of(head(key))));
     ASSERT_TRUE(put(key, "mine"));
     EXPECT_EQ(get(key).value_or(""), "mine");
   }
-  EXPECT_TRUE(object::is_bucket_not_found(run_task(store_->head_bucket("bucket2")).error()));
-  EXPECT_TRUE(object::is_bucket_not_found(run_task(store_->head_bucket(".reelway")).error()));
-  EXPECT_TRUE(object::is_bucket_not_found(run_task(store_->head_bucket("../etc")).error()));
+  EXPECT_TRUE(object::is_bucket_not_found(error_of(run_task(store_->head_bucket("bucket2")))));
+  EXPECT_TRUE(object::is_bucket_not_found(error_of(run_task(store_->head_bucket(".reelway")))));
+  EXPECT_TRUE(object::is_bucket_not_found(error_of(run_task(store_->head_bucket("../etc")))));
   EXPECT_EQ(slurp(outside / "secret"), "secret");
   EXPECT_EQ(std::distance(fs::directory_iterator(outside), {}), 1);
   EXPECT_EQ(slurp(root_ / ".reelway/site.key").size(), 32u);
@@ -349,18 +357,18 @@ TEST_F(PosixRules, TwoStoresOnOneRootAgree) {
   for (int round = 0; round < 10; ++round) {
     const std::string key = "raced/" + std::to_string(round);
     std::atomic<int> won = 0;
-    std::vector<std::thread> threads;
+    std::vector<std::jthread> threads;
     for (int i = 0; i < 4; ++i)
       threads.emplace_back([&, i] {
         won += put(i % 2 == 0 ? *store_ : *second, key, std::to_string(i), if_none_match("*")).has_value();
       });
-    for (auto& thread : threads) thread.join();
+    threads.clear();
     EXPECT_EQ(won, 1) << key;
   }
 }
 
 TEST_F(PosixRules, PutsAndRemovalsOfOneFolderDoNotLoseEachOther) {
-  std::vector<std::thread> threads;
+  std::vector<std::jthread> threads;
   std::atomic<int> failures = 0;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&, i] {
@@ -371,7 +379,7 @@ TEST_F(PosixRules, PutsAndRemovalsOfOneFolderDoNotLoseEachOther) {
       }
     });
   }
-  for (auto& thread : threads) thread.join();
+  threads.clear();
   EXPECT_EQ(failures, 0);
   EXPECT_FALSE(fs::exists(path("deep"))) << "empty folders go";
 }
@@ -401,87 +409,150 @@ TEST_F(PosixRules, SendfileIsGivenTheRange) {
   EXPECT_EQ(bytes, "345");
 }
 
-/// A file system of its own, mounted for one test. Empty when this process may not.
+/// A file system of its own for one test: a tmpfs, or an image mounted by a loop device. Empty when this
+/// process may not. It is taken away after the store that lies on it.
 class Mount {
  public:
-  Mount(const fs::path& at, const std::string& prepare, const std::string& mount) : at_(at) {
+  Mount(const fs::path& at, const std::string& make, const std::string& size)
+      : at_(at), image_(at.string() + ".image") {
     fs::create_directories(at_);
-    mounted_ = ::geteuid() == 0 && run(prepare) == 0 && run(mount + " " + at_.string()) == 0;
+    const std::string image = image_.string();
+    if (::geteuid() != 0) return;
+    if (make == "tmpfs") {
+      mounted_ = run("mount -t tmpfs -o size=" + size + " tmpfs " + at_.string()) == 0;
+    } else {
+      mounted_ = run("truncate -s " + size + " " + image + " && " + make + " " + image +
+                     " && mount -o loop " + image + " " + at_.string()) == 0;
+    }
   }
+  Mount(const Mount&) = delete;
+  Mount& operator=(const Mount&) = delete;
   ~Mount() {
-    if (mounted_) run("umount " + at_.string());
-    fs::remove_all(at_);
+    if (mounted_) run("umount " + at_.string() + " || umount -l " + at_.string());
+    sweep(at_);
+    sweep(image_);
   }
   explicit operator bool() const { return mounted_; }
 
  private:
   fs::path at_;
+  fs::path image_;
   bool mounted_ = false;
 };
 
-TEST_F(PosixRules, WorksOnXfs) {
-  const fs::path image = root_.string() + ".xfs";
-  const fs::path at = root_.string() + ".mnt";
-  const Mount mount(at, "truncate -s 320M " + image.string() + " && mkfs.xfs -q " + image.string(),
-                    "mount -o loop " + image.string());
-  if (!mount) {
-    fs::remove(image);
-    GTEST_SKIP() << "needs root, mkfs.xfs and loop devices";
+class PosixMount : public PosixRules {
+ protected:
+  void TearDown() override {
+    store_.reset();
+    mount_.reset();
+    PosixRules::TearDown();
   }
-  use(at / "root");
-  object::ObjectInfo info;
-  object::MemorySource source(base::as_bytes("bytes"));
-  object::PutRequest request{
-      .name = name("dir/k"), .attributes = {}, .conditions = {}, .seal = seal_with("tag")};
-  request.attributes.user["big"] = std::string(6000, 'm');
-  ASSERT_TRUE(run_task(store_->put(std::move(request), source)));
-  ASSERT_TRUE(evict("dir/k"));
-  EXPECT_EQ(head("dir/k")->attributes.user.at("big").size(), 6000u);
-  ASSERT_TRUE(recall("dir/k", head("dir/k")->generation, "bytes"));
-  EXPECT_EQ(get("dir/k").value_or(""), "bytes");
-  EXPECT_EQ(head("dir/k")->attributes.user.at("big").size(), 6000u);
-  const auto copied = run_task(store_->copy({.source = name("dir/k"),
-                                             .source_conditions = {},
-                                             .target = name("clone"),
-                                             .target_conditions = {},
-                                             .replace_attributes = {},
-                                             .storage_class = {}}));
-  ASSERT_TRUE(copied) << to_string(copied.error());
-  EXPECT_EQ(get("clone").value_or(""), "bytes");
-  use(fs::absolute("posix_rules_test.end"));
-  fs::remove(image);
+  /// False: not here, and why.
+  bool mount(const std::string& make, const std::string& size) {
+    const fs::path at = root_.string() + ".mnt";
+    mount_ = std::make_unique<Mount>(at, make, size);
+    if (*mount_) use(at / "root");
+    return static_cast<bool>(*mount_);
+  }
+  void keeps_attribute_and_sidecar() {
+    for (const std::size_t user_bytes : {std::size_t{100}, std::size_t{6000}}) {
+      SCOPED_TRACE(user_bytes);
+      const std::string key = "dir/k" + std::to_string(user_bytes);
+      object::MemorySource source(base::as_bytes("bytes"));
+      object::PutRequest request{
+          .name = name(key), .attributes = {}, .conditions = {}, .seal = seal_with("tag")};
+      request.attributes.user["note"] = std::string(user_bytes, 'm');
+      must(run_task(store_->put(std::move(request), source)));
+      const auto note = [&] { return must(head(key)).attributes.user.at("note").size(); };
+      EXPECT_EQ(note(), user_bytes);
+      must(evict(key));
+      EXPECT_EQ(note(), user_bytes);
+      must(recall(key, must(head(key)).generation, "bytes"));
+      EXPECT_EQ(get(key).value_or(""), "bytes");
+      EXPECT_EQ(note(), user_bytes);
+      must(run_task(store_->copy({.source = name(key),
+                                  .source_conditions = {},
+                                  .target = name("clone"),
+                                  .target_conditions = {},
+                                  .replace_attributes = {},
+                                  .storage_class = {}})));
+      EXPECT_EQ(get("clone").value_or(""), "bytes");
+      EXPECT_EQ(must(head("clone")).attributes.user.at("note").size(), user_bytes);
+    }
+  }
+  std::unique_ptr<Mount> mount_;
+};
+
+constexpr const char* kNoLoop = "needs root, loop devices and the file system's mkfs";
+
+TEST_F(PosixMount, WorksOnXfs) {
+  if (!mount("mkfs.xfs -q", "320M")) GTEST_SKIP() << kNoLoop;
+  keeps_attribute_and_sidecar();
 }
 
-TEST_F(PosixRules, AFullDiskRefusesAndKeepsNothing) {
-  const fs::path at = root_.string() + ".tmpfs";
-  const Mount mount(at, "true", "mount -t tmpfs -o size=2M tmpfs");
-  if (!mount) GTEST_SKIP() << "needs root, to mount a tmpfs";
-  use(at / "root");
+TEST_F(PosixMount, WorksOnExt4) {
+  if (!mount("mkfs.ext4 -q", "64M")) GTEST_SKIP() << kNoLoop;
+  keeps_attribute_and_sidecar();
+}
+
+TEST_F(PosixMount, AFullDiskRefusesAndKeepsNothing) {
+  if (!mount("tmpfs", "2M")) GTEST_SKIP() << "needs root, to mount a tmpfs";
   EXPECT_FALSE(store_->leases_are_believed()) << "tmpfs may be anybody's";
   ASSERT_TRUE(put("small", "here"));
-  const auto free_before = fs::space(at).available;
-  EXPECT_EQ(put("large", std::string(4'000'000, 'l')).error().code, base::Code::no_space);
-  EXPECT_TRUE(object::is_object_not_found(head("large").error()));
-  const auto upload = run_task(store_->multipart()->create_upload(
-      {.name = name("parts"), .attributes = {}, .checksum_kind = {}, .checksum_full_object = false}));
-  ASSERT_TRUE(upload);
+  const auto free_before = fs::space(root_).available;
+  EXPECT_EQ(error_of(put("large", std::string(4'000'000, 'l'))).code, base::Code::no_space);
+  EXPECT_TRUE(object::is_object_not_found(error_of(head("large"))));
+  const auto upload = must(run_task(store_->multipart()->create_upload(
+      {.name = name("parts"), .attributes = {}, .checksum_kind = {}, .checksum_full_object = false})));
   const std::string half(1'200'000, 'h');
   object::MemorySource part(base::as_bytes(half));
   object::PutPartRequest request{
-      .name = name("parts"), .upload_id = upload->upload_id, .part_number = 1, .seal = seal_with("p")};
-  ASSERT_TRUE(run_task(store_->multipart()->put_part(std::move(request), part)));
+      .name = name("parts"), .upload_id = upload.upload_id, .part_number = 1, .seal = seal_with("p")};
+  const auto stored = must(run_task(store_->multipart()->put_part(std::move(request), part)));
   const auto completed =
       run_task(store_->multipart()->complete_upload({.name = name("parts"),
-                                                     .upload_id = upload->upload_id,
-                                                     .part_numbers = {1},
+                                                     .upload_id = upload.upload_id,
+                                                     .parts = {stored},
                                                      .seal = {.etag = "w", .checksums = {}},
                                                      .conditions = {}}));
-  EXPECT_EQ(completed.error().code, base::Code::no_space);
-  EXPECT_TRUE(run_task(store_->multipart()->abort_upload(name("parts"), upload->upload_id)));
-  EXPECT_EQ(evict("small").error().code, base::Code::unsupported);
-  EXPECT_GE(fs::space(at).available + 64 * 1024, free_before);
+  EXPECT_EQ(error_of(completed).code, base::Code::no_space);
+  EXPECT_TRUE(run_task(store_->multipart()->abort_upload(name("parts"), upload.upload_id)));
+  EXPECT_EQ(error_of(evict("small")).code, base::Code::unsupported);
+  EXPECT_GE(fs::space(root_).available + 64 * 1024, free_before);
   EXPECT_EQ(get("small").value_or(""), "here");
-  use(fs::absolute("posix_rules_test.end"));
+}
+
+TEST_F(PosixMount, ARecallToAFullDiskLeavesTheStub) {
+  if (!mount("mkfs.ext4 -q -m 0", "16M")) GTEST_SKIP() << kNoLoop;
+  const std::string bytes(2'000'000, 'r');
+  must(put("k", bytes));
+  must(evict("k"));
+  const std::string generation = must(head("k")).generation;
+  std::ofstream filler(root_ / "filler", std::ios::binary);
+  while (filler << std::string(65536, 'f') << std::flush) continue;
+  filler.close();
+  EXPECT_EQ(error_of(recall("k", generation, bytes)).code, base::Code::no_space);
+  EXPECT_EQ(must(head("k")).residency, object::Residency::evicted);
+  EXPECT_EQ(must(head("k")).etag, "tag");
+  EXPECT_TRUE(fs::is_empty(root_ / ".reelway/evicting"));
+  EXPECT_TRUE(fs::is_empty(root_ / ".reelway/tmp"));
+  fs::remove(root_ / "filler");
+  must(recall("k", generation, bytes));
+  EXPECT_TRUE(get("k").value_or("") == bytes);
+}
+
+TEST_F(PosixMount, ABucketOnAnotherFileSystemIsRefusedByName) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to mount a tmpfs";
+  const Mount bucket(path("mounted"), "tmpfs", "2M");
+  if (!bucket) GTEST_SKIP() << "needs to mount a tmpfs";
+  const auto stored = put("mounted/key", "bytes");
+  EXPECT_EQ(error_of(stored).code, base::Code::unsupported);
+  EXPECT_TRUE(error_of(stored).detail.contains("another file system")) << error_of(stored).detail;
+  EXPECT_TRUE(object::is_object_not_found(error_of(head("mounted/key"))));
+  std::ofstream(path("mounted/born")) << "by POSIX";
+  EXPECT_EQ(get("mounted/born").value_or(""), "by POSIX");
+  EXPECT_EQ(error_of(evict("mounted/born")).code, base::Code::unsupported);
+  EXPECT_EQ(get("mounted/born").value_or(""), "by POSIX");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "async/timer.h"
 #include "async/waiter.h"
 #include "store/posix/buckets.h"
 #include "store/posix/reader.h"
@@ -20,6 +21,14 @@ using object::ObjectInfo;
 /// Without lent chunks two of these are in memory per upload: one is filled while the other is written. An
 /// object that is known to fit into one is written in one go.
 constexpr std::size_t kUploadBufferBytes = 512 * base::kKiB;
+
+/// How long a part, an abort or a repeated complete waits for the complete that runs.
+constexpr base::Duration kUploadPatience = std::chrono::minutes{10};
+constexpr base::Duration kUploadPollMin = std::chrono::milliseconds{5};
+constexpr base::Duration kUploadPollMax = std::chrono::milliseconds{250};
+
+/// A source that changes under the copy is copied again, so often.
+constexpr int kCopiesMax = 3;
 
 /// The memory of one upload: one half is filled while the other is written. Its own where the source lends
 /// none. Shared with the write on the pool, so that it never goes before it.
@@ -142,7 +151,7 @@ class FileStore final : public PosixStore, public object::Multipart {
   async::Task<std::unique_ptr<object::Reader>> get(object::GetRequest request) override {
     CO_TRY(Found found, co_await find(request.name));
     CO_TRY_VOID(object::check_read_conditions(request.conditions, found.info));
-    CO_TRY(const base::ByteRange range, requested_range(request, found.info));
+    CO_TRY(const base::ByteRange range, object::requested_range(request, found.info));
     if (!found.file)
       co_return base::fail(base::Code::not_resident, "the object is on tape only", base::Scope::object);
     std::unique_ptr<object::Reader> reader = std::make_unique<FileReader>(*space_, std::move(found), range);
@@ -181,8 +190,9 @@ class FileStore final : public PosixStore, public object::Multipart {
     auto memory = std::make_unique<UploadMemory>(source);
     CO_TRY_VOID(co_await fill_half(source, memory->filling));
     CO_TRY(const std::shared_ptr<Upload> upload, co_await receive(source, std::move(memory)));
-    CO_TRY(object::Seal seal, request.seal());
-    co_return co_await on_pool([&] { return uploads_.publish_part(upload->file, request, std::move(seal)); });
+    CO_TRY(const object::Seal seal, request.seal());
+    co_return co_await when_free<object::PartInfo>(
+        [&] { return uploads_.publish_part(upload->file, request, seal); });
   }
   async::Task<object::PartPage> list_parts(object::ListPartsRequest request) override {
     co_return co_await on_pool([&] { return uploads_.list_parts(request); });
@@ -191,13 +201,29 @@ class FileStore final : public PosixStore, public object::Multipart {
     co_return co_await on_pool([&] { return uploads_.list_uploads(request); });
   }
   async::Task<ObjectInfo> complete_upload(object::CompleteRequest request) override {
-    co_return co_await on_pool([&] { return uploads_.complete(request); });
+    co_return co_await when_free<ObjectInfo>([&] { return uploads_.complete(request); });
   }
   async::Task<void> abort_upload(object::ObjectName name, std::string upload_id) override {
-    co_return co_await on_pool([&] { return uploads_.abort(name, upload_id); });
+    CO_TRY_VOID(co_await when_free<Uploads::Aborted>([&] { return uploads_.abort(name, upload_id); }));
+    co_return base::Result<void>{};
   }
 
  private:
+  /// Calls on the pool until something comes of it; waits in between without a thread.
+  template <class T, class F>
+  async::Task<T> when_free(F function) {
+    const base::SteadyPoint deadline = std::chrono::steady_clock::now() + kUploadPatience;
+    for (base::Duration pause = kUploadPollMin;; pause = std::min(pause * 2, kUploadPollMax)) {
+      CO_TRY(auto done, co_await on_pool(function));
+      if (done) co_return std::move(*done);
+      if (std::chrono::steady_clock::now() >= deadline)
+        co_return base::fail(base::Code::busy, "the upload is being completed", base::Scope::object,
+                             base::Retry::later);
+      async::SystemTimer timer;
+      CO_TRY_VOID(co_await timer.sleep_for(pause));
+    }
+  }
+
   /// On the caller's thread, as opening is quick; a lease in the way is waited for on the pool.
   async::Task<Found> find(const object::ObjectName& name) {
     auto found = objects_.find(name);
@@ -214,20 +240,30 @@ class FileStore final : public PosixStore, public object::Multipart {
     return object::check_write_conditions(conditions, current ? &current->info : nullptr);
   }
 
-  base::Result<ObjectInfo> copy_object(object::CopyRequest& request) {
-    TRY(const Found source, objects_.find_patiently(request.source));
-    TRY_VOID(check_copy_source(request.source_conditions, source.info));
-    if (!source.file)
-      return base::fail(base::Code::not_resident, "the source is on tape only", base::Scope::object);
-    TRY(const base::File bucket, open_bucket(*space_, request.target.bucket));
-    TRY(Temporary file, space_->make_temporary());
-    TRY_VOID(
-        copy_bytes(*space_, source.file.get(), {.offset = 0, .length = source.info.size}, file.get(), 0));
-    ObjectInfo info = source.info;
+  base::Result<ObjectInfo> copy_object(const object::CopyRequest& request) {
+    for (int attempt = 0; attempt < kCopiesMax; ++attempt) {
+      TRY(const Found source, objects_.find_patiently(request.source));
+      TRY_VOID(check_copy_source(request.source_conditions, source.info));
+      if (!source.file)
+        return base::fail(base::Code::not_resident, "the source is on tape only", base::Scope::object);
+      TRY(const base::File bucket, open_bucket(*space_, request.target.bucket));
+      TRY(Temporary file, space_->make_temporary());
+      const auto copied =
+          copy_bytes(*space_, source.file.get(), {.offset = 0, .length = source.info.size}, file.get(), 0);
+      TRY(const bool is_same, is_unchanged(*space_, source));
+      if (!is_same) continue;
+      TRY_VOID(copied);
+      return objects_.publish(file, copy_info(request, source.info), request.target_conditions);
+    }
+    return base::fail(base::Code::busy, "the source changes while it is copied", base::Scope::object,
+                      base::Retry::later);
+  }
+
+  static ObjectInfo copy_info(const object::CopyRequest& request, ObjectInfo info) {
     info.name = request.target;
-    if (request.replace_attributes) info.attributes = std::move(*request.replace_attributes);
+    if (request.replace_attributes) info.attributes = *request.replace_attributes;
     if (request.storage_class) info.attributes.storage_class = *request.storage_class;
-    return objects_.publish(file, std::move(info), request.target_conditions);
+    return info;
   }
 
   static base::Result<ObjectInfo> sealed_info(object::PutRequest& request) {

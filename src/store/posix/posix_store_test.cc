@@ -28,21 +28,29 @@ class PosixHolder final : public StoreHolder {
  public:
   explicit PosixHolder(store::posix::Durability durability)
       : root_(fs::absolute("posix_store_test." + std::to_string(::getpid()))), pool_("files", 4) {
-    fs::remove_all(root_);
+    sweep();
     fs::create_directories(root_);
-    auto store = store::posix::PosixStore::create(
-        {.root = root_, .durability = durability, .pool = &pool_, .clock = &clock_});
+    auto store =
+        store::posix::PosixStore::create({.root = root_,
+                                          .durability = durability,
+                                          .settle = std::chrono::hours{1},  // longer than any test takes
+                                          .pool = &pool_,
+                                          .clock = &clock_});
     EXPECT_TRUE(store) << to_string(store.error());
     if (store) store_ = std::move(*store);
   }
   ~PosixHolder() override {
     store_.reset();
-    fs::remove_all(root_);
+    sweep();
   }
   object::Store& store() override { return *store_; }
-  void let_objects_settle() override { clock_.shift(std::chrono::seconds{3}); }
+  void let_objects_settle() override { clock_.shift(std::chrono::hours{2}); }
 
  private:
+  void sweep() {
+    std::error_code ignored;  // a destructor must not throw
+    fs::remove_all(root_, ignored);
+  }
   fs::path root_;
   ShiftedClock clock_;
   async::BlockingPool pool_;

@@ -9,6 +9,11 @@ namespace {
 /// Copying more than this in one go would hold up the other connections of the reactor.
 constexpr std::size_t kInlineBytesMax = 64 * base::kKiB;
 
+base::Error changed_meanwhile() {
+  return base::fail(base::Code::busy, "the file was changed while it was read", base::Scope::object,
+                    base::Retry::later);
+}
+
 }  // namespace
 
 base::Result<base::ByteRange> requested_range(const object::GetRequest& request,
@@ -45,10 +50,12 @@ async::Task<std::size_t> FileReader::read(base::MutableBytes into) {
              return base::in_context(space_.files().read(file, into, position_), "read an object");
            }));
   }
-  if (count == 0)
-    co_return base::fail(base::Code::data_loss, "the file was cut short while it was read",
-                         base::Scope::object);
+  if (count == 0) co_return changed_meanwhile();
   position_ += count;
+  if (position_ == range_.end()) {
+    CO_TRY(const bool is_same, is_unchanged(space_, found_));
+    if (!is_same) co_return changed_meanwhile();
+  }
   co_return count;
 }
 

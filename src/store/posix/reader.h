@@ -1,5 +1,6 @@
 #pragma once
-// A GET: the open file, read in place while its pages are hot and on the blocking pool when they are not.
+// A GET: the open file, read in place while its pages are hot and on the blocking pool when they are not. The
+// last bytes are held back when the file was changed meanwhile: busy.
 
 #include "async/offload.h"
 #include "store/posix/objects.h"

@@ -119,17 +119,79 @@ base::Result<InodeRecord> decode_inode(base::ByteView bytes) {
   return record;
 }
 
+/// What an entry itself tells: its name, or the generation whose sidecar has it.
+struct RecordedName {
+  std::optional<object::ObjectName> name;
+  std::string generation;
+};
+
+/// Nothing when there is no such entry, or none of ours. A link that is a file by now tells no generation.
+base::Result<std::optional<RecordedName>> peek_at_name(Space& space, int folder, const std::string& entry) {
+  const auto file = with_patience([&]() -> base::Result<base::Io<base::File>> {
+    auto opened = space.files().open(folder, entry, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
+    if (!opened && opened.error() == EAGAIN) return base::from_errno(EAGAIN, "open an odd key");
+    return opened;
+  });
+  if (!file) return file.error();
+  if (*file) {
+    TRY(const std::optional<RawRecord> raw, read_raw(space, (*file)->get()));
+    if (!raw) return std::nullopt;
+    base::ByteView rest = raw->bytes;
+    const auto record = unpack_record(rest, std::nullopt, "");
+    if (!record) return std::nullopt;
+    if (record->kind != RecordKind::metadata)
+      return RecordedName{.name = {}, .generation = std::string(base::as_text(record->payload))};
+    const auto info = object::decode_metadata(record->payload);
+    if (!info) return std::nullopt;
+    return RecordedName{.name = info->name, .generation = {}};
+  }
+  const int error = file->error();
+  if (error == ENOENT || error == ENXIO || error == ENODEV) return std::nullopt;
+  if (error != ELOOP) return base::from_errno(error, "open an odd key");
+  const auto text = space.files().read_link(folder, entry);
+  if (!text && (text.error() == EINVAL || text.error() == ENOENT)) return RecordedName{};
+  if (!text) return base::from_errno(text.error(), "read a stub");
+  const auto stub = parse_stub_text(*text);
+  if (!stub) return std::nullopt;
+  return RecordedName{.name = {}, .generation = stub->generation};
+}
+
+base::Result<std::optional<object::ObjectName>> name_in_sidecar(Space& space, const std::string& generation,
+                                                                const std::string& bucket) {
+  std::vector<std::string> buckets{bucket};
+  if (bucket.empty()) {
+    TRY(const std::vector<base::FolderEntry> all,
+        in_context(space.files().entries(space.meta()), "read .reelway/meta"));
+    buckets.clear();
+    for (const base::FolderEntry& one : all) buckets.push_back(one.name);
+  }
+  for (const std::string& one : buckets) {
+    const auto sidecar = read_sidecar(space, one, generation);
+    if (sidecar) return sidecar->info.name;
+    if (is_unreadable(sidecar.error())) return sidecar.error();
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+bool is_unreadable(const base::Error& error) {
+  const bool is_damaged = error.code == base::Code::data_loss && error.scope == base::Scope::object;
+  return error.code != base::Code::not_found && !is_damaged;
+}
 
 base::Result<StoredInfo> read_stored_info(Space& space, int file, const base::FileStatus& status,
                                           const object::ObjectName& name) {
   TRY(const std::optional<RawRecord> raw, read_raw(space, file));
-  if (!raw) return StoredInfo{.info = info_of_posix_file(status, name), .has_sidecar = false};
-  StoredInfo stored;
+  StoredInfo stored{.info = info_of_posix_file(status, name)};
+  if (!raw) return stored;
   auto info = decode_record(space, *raw, name, stored.has_sidecar);
-  if (!info && info.error().scope == base::Scope::node) return info.error();
-  if (!info || info->name != name || info->size != status.size || info->last_modified != status.modified)
-    return StoredInfo{.info = info_of_posix_file(status, name), .has_sidecar = false};
+  if (!info && is_unreadable(info.error())) return info.error();
+  stored.lacks_sidecar = !info && info.error().code == base::Code::not_found;
+  if (!info || info->name != name || info->size != status.size || info->last_modified != status.modified) {
+    stored.has_sidecar = false;
+    return stored;
+  }
   stored.info = std::move(*info);
   return stored;
 }
@@ -198,39 +260,15 @@ void remove_sidecar(Space& space, const std::string& bucket, const std::string& 
   if (folder) std::ignore = space.files().unlink(folder->get(), generation);
 }
 
-std::optional<object::ObjectName> read_recorded_name(Space& space, int folder, const std::string& entry,
-                                                     const std::string& bucket) {
-  std::string generation;
-  const auto file = with_patience([&] {
-    return in_context(space.files().open(folder, entry, O_RDONLY | O_NONBLOCK | O_NOFOLLOW),
-                      "open an odd key");
-  });
-  if (file) {
-    const auto raw = read_raw(space, file->get());
-    if (!raw || !*raw) return std::nullopt;
-    base::ByteView rest = (*raw)->bytes;
-    const auto record = unpack_record(rest, std::nullopt, "");
-    if (!record) return std::nullopt;
-    if (record->kind == RecordKind::metadata) {
-      const auto info = object::decode_metadata(record->payload);
-      return info ? std::optional(info->name) : std::nullopt;
-    }
-    generation = base::as_text(record->payload);
-  } else {
-    const auto text = space.files().read_link(folder, entry);
-    const auto stub = text ? parse_stub_text(*text) : std::nullopt;
-    if (!stub) return std::nullopt;
-    generation = stub->generation;
-  }
-  if (!bucket.empty()) {
-    const auto sidecar = read_sidecar(space, bucket, generation);
-    return sidecar ? std::optional(sidecar->info.name) : std::nullopt;
-  }
-  const auto buckets = space.files().entries(space.meta());
-  if (!buckets) return std::nullopt;
-  for (const base::FolderEntry& one : *buckets) {
-    const auto sidecar = read_sidecar(space, one.name, generation);
-    if (sidecar) return sidecar->info.name;
+base::Result<std::optional<object::ObjectName>> read_recorded_name(Space& space, int folder,
+                                                                   const std::string& entry,
+                                                                   const std::string& bucket) {
+  for (int look = 0; look < kLooksMax; ++look) {
+    TRY(const std::optional<RecordedName> seen, peek_at_name(space, folder, entry));
+    if (!seen) return std::nullopt;
+    if (seen->name) return seen->name;
+    TRY(const std::optional<object::ObjectName> name, name_in_sidecar(space, seen->generation, bucket));
+    if (name) return name;
   }
   return std::nullopt;
 }

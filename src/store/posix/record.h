@@ -12,6 +12,7 @@ namespace reelway::store::posix {
 struct StoredInfo {
   object::ObjectInfo info;
   bool has_sidecar = false;
+  bool lacks_sidecar = false;  ///< it was not where the attribute says: the file may just have been replaced
 };
 
 /// What a recall gives back besides bytes and metadata, and which inode the stub is.
@@ -30,8 +31,8 @@ struct Sidecar {
   std::optional<InodeRecord> inode;
 };
 
-/// The metadata of a regular file that lies at `name`; made up where there is none to be believed. An I/O
-/// error is an error.
+/// The metadata of a regular file that lies at `name`; made up where there is none to be believed. What could
+/// not be read (I/O, no descriptors left) is an error.
 base::Result<StoredInfo> read_stored_info(Space& space, int file, const base::FileStatus& status,
                                           const object::ObjectName& name);
 
@@ -44,10 +45,18 @@ base::Result<Sidecar> read_sidecar(Space& space, const std::string& bucket, cons
 base::Result<void> write_sidecar(Space& space, const Sidecar& sidecar);
 void remove_sidecar(Space& space, const std::string& bucket, const std::string& generation);
 
+/// Neither not found nor damaged: the metadata may well be there, and must not be thought away.
+bool is_unreadable(const base::Error& error);
+
+/// An entry may be exchanged while it is looked at. Who finds it so begins again from its name, at most so
+/// often.
+inline constexpr int kLooksMax = 20;
+
 /// The name in the attribute of a file or the sidecar of a stub, whether or not it still counts; nothing when
-/// there is none.
-std::optional<object::ObjectName> read_recorded_name(Space& space, int folder, const std::string& entry,
-                                                     const std::string& bucket);
+/// there is none. `bucket` may be empty: any.
+base::Result<std::optional<object::ObjectName>> read_recorded_name(Space& space, int folder,
+                                                                   const std::string& entry,
+                                                                   const std::string& bucket);
 
 /// Everything of a file that a stub cannot carry.
 base::Result<InodeRecord> read_inode_record(Space& space, int file, const base::FileStatus& status);

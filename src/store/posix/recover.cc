@@ -40,9 +40,12 @@ base::Result<std::optional<AtKey>> look_at_key(Space& space, const object::Objec
   return at;
 }
 
+/// Empty for a link, and when it is gone.
 base::Result<base::File> open_entry(Space& space, const std::string& entry) {
-  return in_context(space.files().open(space.evicting(), entry, O_RDONLY | O_NONBLOCK | O_NOFOLLOW),
-                    "open " + entry);
+  auto file = space.files().open(space.evicting(), entry, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
+  if (file) return std::move(*file);
+  if (file.error() == ELOOP || file.error() == ENOENT) return base::File();
+  return base::from_errno(file.error(), "open " + entry);
 }
 
 object::Conflict conflict_of(const object::ObjectName& name, const std::string& generation,
@@ -170,17 +173,17 @@ base::Result<void> Tier::sweep_temporaries() {
 
 base::Result<void> Tier::settle_evicted(const std::string& entry, std::vector<object::Conflict>& conflicts) {
   const std::string& generation = entry;
-  auto file = open_entry(space_, entry);
+  TRY(const base::File file, open_entry(space_, entry));
   // A link is a stub that was never exchanged: the next evict of the key takes it away, under the lock that
   // we cannot name here.
   if (!file) return {};
-  TRY(const base::FileStatus status, in_context(space_.files().status(file->get()), "stat a displaced file"));
-  const auto recorded = read_recorded_name(space_, space_.evicting(), entry, "");
+  TRY(const base::FileStatus status, in_context(space_.files().status(file.get()), "stat a displaced file"));
+  TRY(const auto recorded, read_recorded_name(space_, space_.evicting(), entry, ""));
   if (!recorded) {
     conflicts.push_back(conflict_of({}, generation, "a displaced file without a name in .reelway/evicting"));
     return {};
   }
-  TRY(const StoredInfo stored, read_stored_info(space_, file->get(), status, *recorded));
+  TRY(const StoredInfo stored, read_stored_info(space_, file.get(), status, *recorded));
   TRY(const KeyLocks::Held held, objects_.lock(*recorded));
   const auto still = space_.files().status_at(space_.evicting(), entry);
   if (!still || still->inode != status.inode)
@@ -200,7 +203,7 @@ base::Result<void> Tier::settle_evicted(const std::string& entry, std::vector<ob
   // The stub is gone: the object was overwritten or deleted. Its bytes may go when nobody uses them and they
   // are those that were archived.
   const bool as_archived = stored.info.generation == generation && still->link_count == 1;
-  if (as_archived && space_.files().set_lease(file->get(), base::Lease::write)) {
+  if (as_archived && space_.files().set_lease(file.get(), base::Lease::write)) {
     TRY_VOID(in_context(space_.files().unlink(space_.evicting(), entry), "remove a displaced file"));
     return {};
   }
@@ -218,13 +221,12 @@ base::Result<void> Tier::settle_recalled(const std::string& entry, std::vector<o
     std::ignore = space_.files().unlink(space_.evicting(), entry);
     return {};
   }
-  const auto recorded = read_recorded_name(space_, space_.evicting(), entry, "");
+  TRY(const auto recorded, read_recorded_name(space_, space_.evicting(), entry, ""));
   if (recorded) {
-    const auto file = open_entry(space_, entry);
+    TRY(const base::File file, open_entry(space_, entry));
     if (!file) return {};
-    TRY(const base::FileStatus status,
-        in_context(space_.files().status(file->get()), "stat a recalled file"));
-    TRY(const StoredInfo stored, read_stored_info(space_, file->get(), status, *recorded));
+    TRY(const base::FileStatus status, in_context(space_.files().status(file.get()), "stat a recalled file"));
+    TRY(const StoredInfo stored, read_stored_info(space_, file.get(), status, *recorded));
     if (stored.info.generation ==
         generation) {  // never exchanged: the key still is the stub, and the bytes are on tape
       std::ignore = space_.files().unlink(space_.evicting(), entry);

@@ -18,6 +18,14 @@ constexpr std::size_t kSmallFileBytesMax = 8 * base::kMiB;
 constexpr int kFolderFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
 constexpr std::array<std::uint64_t, 3> kLocalFileSystems{0xef53, 0x58465342, 0x9123683e};  // ext4, XFS, Btrfs
 
+base::Result<void> published(const base::Io<void>& outcome) {
+  if (!outcome && outcome.error() == EXDEV)
+    return base::fail(base::Code::unsupported,
+                      "publish: the key's folder is a mount of its own, on another file system than the root",
+                      base::Scope::object);
+  return base::in_context(outcome, "publish");
+}
+
 bool lacks_exchange(int error) { return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP; }
 
 }  // namespace
@@ -111,10 +119,9 @@ base::Result<Temporary> Space::make_temporary() {
 
 base::Result<void> Space::publish_new(Temporary& file, int folder, const std::string& name) {
   if (file.name().empty()) {
-    TRY_VOID(in_context(files().link_unnamed(file.get(), folder, name), "publish"));
+    TRY_VOID(published(files().link_unnamed(file.get(), folder, name)));
   } else {
-    TRY_VOID(in_context(files().rename(tmp(), file.name(), folder, name, base::RenameMode::no_replace),
-                        "publish"));
+    TRY_VOID(published(files().rename(tmp(), file.name(), folder, name, base::RenameMode::no_replace)));
     file.forget_name();
   }
   auto synced = sync(folder);
@@ -148,12 +155,11 @@ base::Result<void> Space::replace_displacing(Temporary& file, int folder, const 
   }
   const auto exchanged = files().rename(tmp(), file.name(), folder, name, base::RenameMode::exchange);
   if (!exchanged && lacks_exchange(exchanged.error())) {
-    TRY_VOID(
-        in_context(files().rename(tmp(), file.name(), folder, name, base::RenameMode::replace), "publish"));
+    TRY_VOID(published(files().rename(tmp(), file.name(), folder, name, base::RenameMode::replace)));
     file.forget_name();
     return sync(folder);
   }
-  if (!exchanged) return base::from_errno(exchanged.error(), "publish");
+  if (!exchanged) return published(exchanged);
   // From here the temporary's name belongs to what was displaced, which must not go with it while it may
   // still be needed.
   const auto undo = [&] {

@@ -181,9 +181,12 @@ void Tier::bring_back(const Found& found, const Spot& spot, std::uint64_t stub_i
 base::Result<object::Identity> Tier::swap_for_stub(const Found& found, const Spot& spot,
                                                    std::uint64_t stub_inode) {
   const std::string& entry = found.info.generation;
-  TRY_VOID(in_context(space_.files().rename(space_.evicting(), entry, spot.folder.get(), spot.name,
-                                            base::RenameMode::exchange),
-                      "exchange the object with its stub"));
+  const auto exchanged = space_.files().rename(space_.evicting(), entry, spot.folder.get(), spot.name,
+                                               base::RenameMode::exchange);
+  if (!exchanged && exchanged.error() == EXDEV)
+    return base::fail(base::Code::unsupported, "evict: the object lies on another file system than the root",
+                      base::Scope::object);
+  TRY_VOID(in_context(exchanged, "exchange the object with its stub"));
   const auto settle = [&]() -> base::Result<object::Identity> {
     TRY_VOID(check_displaced(found));
     TRY_VOID(space_.sync(spot.folder.get()));
@@ -277,6 +280,8 @@ base::Result<object::Identity> Tier::commit_recall(Recall& recall) {
 base::Result<void> Tier::create_stub(const object::ObjectInfo& info) {
   if (!is_generation(info.generation))
     return base::fail(base::Code::invalid_argument, "a stub needs a generation");
+  TRY(const KeyLocks::Held bucket, objects_.lock_bucket(info.name.bucket));
+  TRY(const base::File still_there, open_bucket(space_, info.name.bucket));
   TRY(const KeyLocks::Held held, objects_.lock(info.name));
   const auto current = objects_.find(info.name);
   if (current) return base::fail(base::Code::already_exists, "the key is taken", base::Scope::object);

@@ -74,6 +74,13 @@ base::Result<OpenPart> open_part(Space& space, int folder, const std::string& up
                            .checksums = std::move(stored.info.checksums)}};
 }
 
+/// What vanishes while it is read went with its upload.
+template <class T>
+base::Result<T> or_no_upload(base::Result<T> result, const std::string& upload_id) {
+  if (!result && result.error().code == base::Code::not_found) return object::upload_not_found(upload_id);
+  return result;
+}
+
 bool earlier(const object::UploadInfo& a, const object::UploadInfo& b) {
   return std::tie(a.name.key, a.initiated, a.upload_id) < std::tie(b.name.key, b.initiated, b.upload_id);
 }
@@ -135,11 +142,15 @@ base::Result<base::File> Uploads::open_folder(const object::ObjectName& name, co
   return base::from_errno(folder.error(), "open an upload");
 }
 
-base::Result<KeyLocks::Held> Uploads::lock(const object::ObjectName& name, const std::string& upload_id) {
-  return locks_.take("uploads:" + name.bucket, upload_id);
+base::Result<std::optional<KeyLocks::Held>> Uploads::try_lock(const object::ObjectName& name,
+                                                              const std::string& upload_id,
+                                                              base::LockMode mode) {
+  TRY(const base::File there, open_folder(name, upload_id));
+  return locks_.try_take("uploads:" + name.bucket, upload_id, mode);
 }
 
 base::Result<object::UploadInfo> Uploads::create(const object::CreateUploadRequest& request) {
+  TRY(const KeyLocks::Held held, objects_.lock_bucket(request.name.bucket));
   TRY(const base::File bucket, open_bucket(space_, request.name.bucket));
   object::UploadInfo upload{.name = request.name,
                             .upload_id = space_.make_ulid(),
@@ -167,19 +178,23 @@ base::Result<object::UploadInfo> Uploads::find(const object::ObjectName& name, c
   return upload;
 }
 
-base::Result<object::PartInfo> Uploads::publish_part(Temporary& file, const object::PutPartRequest& request,
-                                                     object::Seal seal) {
+base::Result<std::optional<object::PartInfo>> Uploads::publish_part(Temporary& file,
+                                                                    const object::PutPartRequest& request,
+                                                                    const object::Seal& seal) {
+  TRY(const std::optional<KeyLocks::Held> held,
+      try_lock(request.name, request.upload_id, base::LockMode::shared));
+  if (!held) return std::nullopt;
+  TRY(const KeyLocks::Held bucket, objects_.lock_bucket(request.name.bucket));
+  TRY(const object::UploadInfo upload, find(request.name, request.upload_id));
   TRY(const base::FileStatus status, in_context(space_.files().status(file.get()), "stat a part"));
   object::ObjectInfo info;
   info.name = part_name(request.upload_id, request.part_number);
   info.size = status.size;
   info.last_modified = status.modified;
-  info.etag = std::move(seal.etag);
-  info.checksums = std::move(seal.checksums);
+  info.etag = seal.etag;
+  info.checksums = seal.checksums;
   TRY_VOID(write_stored_info(space_, file.get(), info));
   TRY_VOID(space_.sync(file.get()));
-  TRY(const KeyLocks::Held held, lock(request.name, request.upload_id));
-  TRY(const object::UploadInfo upload, find(request.name, request.upload_id));
   TRY(const base::File folder, open_folder(request.name, request.upload_id));
   TRY_VOID(space_.publish(file, folder.get(), part_file(request.part_number)));
   return object::PartInfo{.part_number = request.part_number,
@@ -194,7 +209,7 @@ base::Result<object::PartPage> Uploads::list_parts(const object::ListPartsReques
   TRY(page.upload, find(request.name, request.upload_id));
   TRY(const base::File folder, open_folder(request.name, request.upload_id));
   TRY(std::vector<base::FolderEntry> entries,
-      in_context(space_.files().entries(folder.get()), "read an upload"));
+      or_no_upload(in_context(space_.files().entries(folder.get()), "read an upload"), request.upload_id));
   std::ranges::sort(entries, {}, &base::FolderEntry::name);
   for (const base::FolderEntry& entry : entries) {
     const auto number = base::parse_decimal(entry.name);
@@ -204,7 +219,8 @@ base::Result<object::PartPage> Uploads::list_parts(const object::ListPartsReques
       break;
     }
     TRY(OpenPart part,
-        open_part(space_, folder.get(), request.upload_id, static_cast<std::uint32_t>(*number)));
+        or_no_upload(open_part(space_, folder.get(), request.upload_id, static_cast<std::uint32_t>(*number)),
+                     request.upload_id));
     page.parts.push_back(std::move(part.info));
   }
   return page;
@@ -214,12 +230,14 @@ base::Result<std::vector<object::UploadInfo>> Uploads::read_uploads(const std::s
                                                                     const std::string& prefix) {
   std::vector<object::UploadInfo> uploads;
   const auto folder = space_.files().open(space_.uploads(), bucket, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  if (!folder) return uploads;
+  if (!folder && folder.error() == ENOENT) return uploads;
+  if (!folder) return base::from_errno(folder.error(), "open the uploads");
   TRY(const std::vector<base::FolderEntry> entries,
       in_context(space_.files().entries(folder->get()), "read the uploads"));
   for (const base::FolderEntry& entry : entries) {
     const auto bytes = space_.read_small_file(folder->get(), entry.name + "/" + kUploadFile);
-    if (!bytes) continue;  // just begun, or just ended
+    if (!bytes && bytes.error().code == base::Code::not_found) continue;  // just begun, or just ended
+    if (!bytes) return bytes.error();
     auto upload = decode_upload(*bytes, entry.name);
     if (upload && upload->name.key.starts_with(prefix)) uploads.push_back(std::move(*upload));
   }
@@ -264,11 +282,15 @@ base::Result<std::vector<std::uint64_t>> Uploads::join(int folder, const object:
                                                        int target) {
   std::vector<std::uint64_t> sizes;
   std::uint64_t offset = 0;
-  for (const std::uint32_t number : request.part_numbers) {
-    const auto part = open_part(space_, folder, request.upload_id, number);
+  for (const object::PartInfo& checked : request.parts) {
+    const auto part = open_part(space_, folder, request.upload_id, checked.part_number);
     if (!part && part.error().code == base::Code::not_found)
-      return base::fail(base::Code::invalid_argument, fmt::format("part {} was never uploaded", number));
+      return base::fail(base::Code::invalid_argument,
+                        fmt::format("part {} was never uploaded", checked.part_number));
     if (!part) return part.error();
+    if (!object::same_bytes(part->info, checked))
+      return base::fail(base::Code::invalid_argument,
+                        fmt::format("part {} was uploaded anew meanwhile", checked.part_number));
     TRY_VOID(copy_bytes(space_, part->file.get(), {.offset = 0, .length = part->info.size}, target, offset));
     offset += part->info.size;
     sizes.push_back(part->info.size);
@@ -276,8 +298,10 @@ base::Result<std::vector<std::uint64_t>> Uploads::join(int folder, const object:
   return sizes;
 }
 
-base::Result<object::ObjectInfo> Uploads::complete(const object::CompleteRequest& request) {
-  TRY(const KeyLocks::Held held, lock(request.name, request.upload_id));
+base::Result<std::optional<object::ObjectInfo>> Uploads::complete(const object::CompleteRequest& request) {
+  TRY(const std::optional<KeyLocks::Held> held,
+      try_lock(request.name, request.upload_id, base::LockMode::exclusive));
+  if (!held) return std::nullopt;
   TRY(object::UploadInfo upload, find(request.name, request.upload_id));
   TRY(const base::File folder, open_folder(request.name, request.upload_id));
   TRY(Temporary file, space_.make_temporary());
@@ -295,10 +319,13 @@ base::Result<object::ObjectInfo> Uploads::complete(const object::CompleteRequest
   return published;
 }
 
-base::Result<void> Uploads::abort(const object::ObjectName& name, const std::string& upload_id) {
-  TRY(const KeyLocks::Held held, lock(name, upload_id));
+base::Result<std::optional<Uploads::Aborted>> Uploads::abort(const object::ObjectName& name,
+                                                             const std::string& upload_id) {
+  TRY(const std::optional<KeyLocks::Held> held, try_lock(name, upload_id, base::LockMode::exclusive));
+  if (!held) return std::nullopt;
   TRY(const object::UploadInfo upload, find(name, upload_id));
-  return remove_upload(name, upload_id, true);
+  TRY_VOID(remove_upload(name, upload_id, true));
+  return Aborted{};
 }
 
 base::Result<void> Uploads::remove_upload(const object::ObjectName& name, const std::string& upload_id,

@@ -112,6 +112,7 @@ class Keys {
     TRY_VOID(walk_.open(bucket_folder_.get(), prefix));
     TRY(odd_, cache.odd_keys(bucket_));
     auto folder = space_.files().open(space_.odd(), bucket_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (!folder && folder.error() != ENOENT) return base::from_errno(folder.error(), "open the odd keys");
     if (folder) odd_folder_ = std::move(*folder);
     return {};
   }
@@ -277,7 +278,7 @@ base::Result<OddKeys> FolderCache::read_odd_keys(int folder, const std::string& 
       in_context(space_.files().entries(folder), "read the odd keys"));
   std::vector<OddKey> keys;
   for (const base::FolderEntry& entry : entries) {
-    const auto name = read_recorded_name(space_, folder, entry.name, bucket);
+    TRY(const auto name, read_recorded_name(space_, folder, entry.name, bucket));
     if (name && name->bucket == bucket && odd_name_of(name->key) == entry.name)
       keys.push_back({name->key, entry.name});
   }
