@@ -80,7 +80,7 @@ class FileStore final : public PosixStore, public object::Multipart {
   async::Task<std::unique_ptr<object::Reader>> get(object::GetRequest request) override {
     CO_TRY(Found found, co_await find(request.name));
     CO_TRY_VOID(object::check_read_conditions(request.conditions, found.info));
-    CO_TRY(const base::ByteRange range, requested_range(request, found.info));
+    CO_TRY(const base::ByteRange range, object::requested_range(request, found.info));
     if (!found.file)
       co_return base::fail(base::Code::not_resident, "the object is on tape only", base::Scope::object);
     std::unique_ptr<object::Reader> reader = std::make_unique<FileReader>(*space_, std::move(found), range);
