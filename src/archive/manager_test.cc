@@ -218,7 +218,7 @@ TEST(Recall, ATourInBulkGivesWayToAReader) {
   ArchiveRig rig;
   rig.start();
   rig.set_policy({"one"}, 0);
-  for (int i = 10; i < 40; ++i) rig.put("k" + std::to_string(i), rig.bytes(1'000'000));
+  for (int i = 10; i < 40; ++i) rig.put("k" + std::to_string(i), rig.bytes(100'000));
   rig.archive_now();
   ASSERT_EQ(rig.evict().evicted, 30U);
   rig.pass(200s);
