@@ -34,6 +34,8 @@ class ArchiveStack {
 
   archive::Client& client() { return *manager_; }
   base::Result<void> start();
+  /// Whoever waits for a tape is told to come again; before the servers' requests end.
+  void send_readers_away() { manager_->send_readers_away(); }
   /// Nothing when it is not running.
   base::Result<void> stop();
 

@@ -225,6 +225,7 @@ base::Result<void> Server::stop() {
     return async::run_until_done(async::run_on(reactors_->first(), std::move(task)));
   };
   const base::Duration patience = options_.shutdown_patience;
+  if (archive_) archive_->send_readers_away();
   if (s3_server_) take(run(s3_server_->shut_down(patience)), "S3 server");
   // Before the administrator's requests end: those that wait for a tape are answered now.
   if (archive_) take(archive_->stop(), "archive");

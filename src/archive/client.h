@@ -145,9 +145,9 @@ class Client : public object::RecallQueue, public object::Archiver {
   virtual async::Task<std::uint64_t> recall(std::string bucket, std::string prefix,
                                             std::vector<std::string> keys, std::uint32_t days) = 0;
   virtual async::Task<RecallEstimate> estimate(std::string bucket, std::vector<std::string> keys) = 0;
-  /// Restore header's content for HEAD and lists: nothing when never restored.
-  virtual async::Task<std::optional<object::RestoreStatus>> restore_status(object::ObjectName name,
-                                                                           std::string generation) = 0;
+  /// Restore header's content for HEAD, GET and lists: nothing when never restored. Any thread; never waits.
+  virtual std::optional<object::RestoreStatus> restore_status(const object::ObjectName& name,
+                                                              const std::string& generation) const = 0;
   /// True when the catalog's row of the generation names this bucket and key with a counted copy (rule 4).
   virtual async::Task<bool> owns(object::ObjectName name, std::string generation) = 0;
   virtual async::Task<LibraryView> library_view() = 0;

@@ -69,6 +69,7 @@ async::Task<void> Manager::Core::stop() {
   wake();
   CO_TRY_VOID(co_await gate_.close());
   for (auto& [name, recall] : recalls_) {
+    recall->feed->end(base::fail(Code::closed, "the server stops", base::Scope::node, base::Retry::later));
     for (const auto& waiter : recall->waiters) waiter->wake();
   }
   for (const auto& waiter : batch_waiters_) waiter->wake();
@@ -176,16 +177,15 @@ async::Task<void> Manager::Core::absorb_notes() {
                         .mtime = entry.info.last_modified,
                         .ctime = {}};
       rows.push_back(row_of(entry));
-      const auto recall = recalls_.find(entry.info.name);
-      const bool replaced = recall != recalls_.end() &&
-                            (removed || recall->second->object.identity.generation != entry.info.generation);
-      if (replaced && !recall->second->running) {
-        for (const auto& waiter : recall->second->waiters) waiter->wake();
-        recall->second->request.state = object::RecallState::failed;
-        recall->second->request.explanation = "the object was deleted or replaced";
-        recalls_.erase(recall);
-      }
       pins_.erase(entry.info.name);
+      const auto open = recalls_.find(entry.info.name);
+      const bool replaced = open != recalls_.end() &&
+                            (removed || open->second->object.identity.generation != entry.info.generation);
+      if (replaced) {
+        const auto recall = open->second;  // outlives its place
+        replace_recall(*recall);
+      }
+      post_restore(entry.info.name);
     }
     CO_TRY_VOID(co_await db(
         [&rows, removed](Catalog& catalog) { return removed ? catalog.remove(rows) : catalog.note(rows); }));

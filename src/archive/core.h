@@ -18,9 +18,11 @@
 #include "archive/journal.h"
 #include "archive/manager.h"
 #include "archive/planner/planner.h"
+#include "archive/restore_board.h"
 #include "archive/tape_reader.h"
 #include "async/gate.h"
 #include "async/waiter.h"
+#include "object/recall_feed.h"
 #include "tape/ltfs/volume.h"
 
 namespace reelway::archive {
@@ -36,6 +38,8 @@ struct Station {
   std::unique_ptr<tape::ltfs::Volume> volume;  ///< mounted
   bool busy = false;
   bool reading = false;  ///< busy with a recall
+  object::RestoreTier yield_to =
+      object::RestoreTier::bulk;  ///< the tour leaves what is of a later tier than this
   base::SteadyPoint idle_since{};
   base::SteadyPoint failed_until{};
   std::uint64_t head_block = 0;
@@ -54,10 +58,14 @@ struct Recall {
   std::vector<CopyRow> copies;  ///< that count
   bool running = false;
   bool cancelled = false;
+  bool replaced = false;    ///< deleted or overwritten since
+  bool doubted = false;     ///< its key was found changed, and the word of it may still be on its way
+  bool wanted_now = false;  ///< a reader has asked for it: it counts as expedited
   base::SteadyPoint asked{};
   base::SteadyPoint not_before{};
   std::string barcode;  ///< it is read from, when running
   std::vector<std::shared_ptr<async::Waiter>> waiters;
+  std::shared_ptr<object::RecallFeed> feed;
 };
 
 class Manager::Core {
@@ -84,8 +92,10 @@ class Manager::Core {
                                          base::Duration patience);
   async::Task<std::uint64_t> recall(std::string bucket, std::string prefix, std::vector<std::string> keys,
                                     std::uint32_t days);
-  async::Task<std::optional<object::RestoreStatus>> restore_status(object::ObjectName name,
-                                                                   std::string generation);
+  async::Task<object::FollowedRecall> follow(object::RecallRequest request, std::uint64_t offset,
+                                             base::Duration patience);
+  void send_readers_away();
+  const RestoreBoard& board() const { return board_; }
   async::Task<bool> owns(object::ObjectName name, std::string generation);
 
   // ---- core_evict.cc
@@ -210,7 +220,8 @@ class Manager::Core {
     Station* station = nullptr;
     std::string barcode;
     std::vector<std::shared_ptr<Recall>> recalls;
-    std::vector<CopyRow> copies;  ///< of the same index
+    std::vector<CopyRow> copies;             ///< of the same index
+    std::vector<object::RestoreTier> tiers;  ///< of the same index
   };
   async::Task<void> tour_job(Tour tour);
   async::Task<void> run_tour(Tour& tour);
@@ -222,6 +233,13 @@ class Manager::Core {
   async::Task<object::RecallStatus> extend_pin(const ObjectRow& row, const object::RecallRequest& request);
   async::Task<void> upgrade(Recall& recall, const object::RecallRequest& request);
   object::RecallStatus status_of(const Recall& recall) const;
+  std::shared_ptr<Recall> add_recall(RequestRow request, ObjectRow object, std::vector<CopyRow> copies);
+  void replace_recall(Recall& recall);
+  /// After every change of pins_ and recalls_: what the board says of the key.
+  void post_restore(const object::ObjectName& name);
+  object::RestoreTier tier_of(const Recall& recall) const;
+  void hurry(const Recall& recall);
+  std::optional<object::FollowedRecall> look_at(const Recall& recall, std::uint64_t offset) const;
   /// Ends recalls: state, explanation, and on success the file's identity.
   struct Ending {
     std::shared_ptr<Recall> recall;
@@ -231,6 +249,8 @@ class Manager::Core {
     std::optional<Disk> disk;
   };
   async::Task<void> finish_recalls(std::vector<Ending> endings);
+  async::Task<void> settle_changed(std::shared_ptr<Recall> recall, const base::Error& error,
+                                   std::vector<Ending>& endings);
   async::Task<void> copy_failed(std::shared_ptr<Recall> recall, const CopyRow& copy,
                                 const base::Error& error);
   base::TimePoint pin_until(std::uint32_t days) const;
@@ -269,6 +289,7 @@ class Manager::Core {
   std::vector<std::unique_ptr<Station>> stations_;
   std::map<object::ObjectName, std::shared_ptr<Recall>> recalls_;  ///< queued and running
   std::map<object::ObjectName, Pin> pins_;
+  RestoreBoard board_;
   std::set<std::int64_t> in_batch_;       ///< objects that a running batch has
   std::map<std::int64_t, int> failures_;  ///< of archiving, by object
   std::vector<std::shared_ptr<Force>> forces_;
@@ -287,7 +308,8 @@ class Manager::Core {
   async::Gate gate_;
   bool started_ = false;
   bool stopping_ = false;
-  bool objects_wait_ = false;  ///< for a batch
+  bool readers_leave_ = false;  ///< the server stops
+  bool objects_wait_ = false;   ///< for a batch
   bool refreshing_ = false;
   bool scanning_ = false;
   bool expiring_ = false;

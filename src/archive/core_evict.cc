@@ -85,6 +85,7 @@ async::Task<void> Manager::Core::evict_rows(std::vector<ObjectRow> rows, EvictTa
       ++tally.outcome.evicted;
       tally.outcome.bytes += rows[i].identity.size;
       pins_.erase(rows[i].name);
+      post_restore(rows[i].name);
     } else {
       tally.skip(rows[i].name, results[i].error().detail);
     }
@@ -182,6 +183,7 @@ async::Task<void> Manager::Core::expire_pins_job() {
     ended.push_back(pin->second.request);
     ended.back().expiry = {};
     pins_.erase(pin);
+    post_restore(name);
     if (row && row->disk == Disk::resident) rows.push_back(std::move(*row));
   }
   auto evicted = co_await evict_rows(std::move(rows), tally);

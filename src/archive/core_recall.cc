@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/asio/this_coro.hpp>
 
 #include "archive/core.h"
 #include "archive/lto_costs.h"
@@ -29,6 +30,8 @@ async::Task<object::RecallStatus> Manager::Core::submit(object::RecallRequest re
   if (open != recalls_.end() && open->second->object.identity.generation == request.generation) {
     const auto recall = open->second;
     CO_TRY_VOID(co_await upgrade(*recall, request));
+    hurry(*recall);
+    wake();
     co_return status_of(*recall);
   }
   CO_TRY(auto row,
@@ -37,12 +40,14 @@ async::Task<object::RecallStatus> Manager::Core::submit(object::RecallRequest re
     co_return base::fail(Code::not_found, "the catalog has no copy of this generation", base::Scope::object);
   if (row->disk == Disk::resident) co_return co_await extend_pin(*row, request);
   CO_TRY(const auto recall, co_await enqueue(std::move(*row), request));
+  hurry(*recall);
   wake();
   co_return status_of(*recall);
 }
 
 /// A reader's recall becomes a pinned one when RestoreObject asks too; the longer pin holds.
 async::Task<void> Manager::Core::upgrade(Recall& recall, const object::RecallRequest& request) {
+  recall.wanted_now |= request.for_reader;
   if (request.for_reader) co_return Result<void>{};
   const bool changes =
       recall.request.for_reader || request.days > recall.request.days || request.tier < recall.request.tier;
@@ -51,6 +56,7 @@ async::Task<void> Manager::Core::upgrade(Recall& recall, const object::RecallReq
       recall.request.for_reader ? request.days : std::max(recall.request.days, request.days);
   recall.request.for_reader = false;
   recall.request.tier = std::min(recall.request.tier, request.tier);
+  post_restore(recall.object.name);
   const std::vector<RequestRow> rows = {recall.request};
   co_return co_await db([&rows](Catalog& catalog) { return catalog.put_requests(rows); });
 }
@@ -64,6 +70,7 @@ async::Task<object::RecallStatus> Manager::Core::extend_pin(const ObjectRow& row
   if (pin == pins_.end() || request.for_reader) co_return status;
   pin->second.expiry = pin_until(request.days);
   pin->second.request.expiry = pin->second.expiry;
+  post_restore(row.name);
   status.id = std::to_string(pin->second.request.id);
   status.expiry = pin->second.expiry;
   const std::vector<RequestRow> rows = {pin->second.request};
@@ -91,15 +98,42 @@ async::Task<std::shared_ptr<Recall>> Manager::Core::enqueue(ObjectRow row, objec
   if (other != recalls_.end() && other->second->object.id == row.id) {
     stored.front().state = RecallState::done;
     CO_TRY_VOID(co_await db([&](Catalog& catalog) { return catalog.put_requests(stored); }));
-    co_return recalls_.at(row.name);
+    const auto recall = other->second;
+    CO_TRY_VOID(co_await upgrade(*recall, request));
+    co_return recall;
   }
+  auto recall = add_recall(stored.front(), std::move(row), std::move(copies));
+  recall->wanted_now = request.for_reader;
+  co_return recall;
+}
+
+std::shared_ptr<Recall> Manager::Core::add_recall(RequestRow request, ObjectRow object,
+                                                  std::vector<CopyRow> copies) {
   auto recall = std::make_shared<Recall>();
-  recall->request = stored.front();
+  recall->feed = std::make_shared<object::RecallFeed>(object.identity.size);
+  recall->request = std::move(request);
+  recall->object = std::move(object);
   recall->copies = std::move(copies);
   recall->asked = clock().steady_now();
-  recall->object = std::move(row);
   recalls_[recall->object.name] = recall;
-  co_return recall;
+  post_restore(recall->object.name);
+  return recall;
+}
+
+/// The object was deleted or overwritten. A recall that runs reads on and will find its key changed; nobody
+/// joins it any more, and who follows it comes to a short end.
+void Manager::Core::replace_recall(Recall& recall) {
+  const object::ObjectName name = recall.object.name;
+  recall.replaced = true;
+  if (!recall.running) {
+    recall.request.state = RecallState::failed;
+    recall.request.explanation = "the object was deleted or replaced";
+  }
+  recall.feed->end(base::fail(Code::data_loss, "the object was deleted or replaced", base::Scope::object,
+                              base::Retry::later));
+  for (const auto& waiter : recall.waiters) waiter->wake();
+  recalls_.erase(name);
+  post_restore(name);
 }
 
 async::Task<std::uint64_t> Manager::Core::recall(std::string bucket, std::string prefix,
@@ -146,8 +180,7 @@ async::Task<std::uint64_t> Manager::Core::enqueue_all(std::vector<ObjectRow> row
   std::vector<RequestRow> requests;
   std::vector<std::shared_ptr<Recall>> fresh;
   for (ObjectRow& row : rows) {
-    auto recall = std::make_shared<Recall>();
-    recall->request = {.id = 0,
+    RequestRow request{.id = 0,
                        .object = row.id,
                        .state = RecallState::queued,
                        .for_reader = days == 0,
@@ -156,11 +189,9 @@ async::Task<std::uint64_t> Manager::Core::enqueue_all(std::vector<ObjectRow> row
                        .asked = clock().now(),
                        .expiry = {},
                        .explanation = {}};
-    recall->copies = std::move(by_object[row.id]);
-    recall->asked = clock().steady_now();
-    recall->object = std::move(row);
+    auto copies_of = std::move(by_object[row.id]);
+    auto recall = add_recall(std::move(request), std::move(row), std::move(copies_of));
     requests.push_back(recall->request);
-    recalls_[recall->object.name] = recall;
     recall->running = true;  // not to be planned before it is durable
     fresh.push_back(std::move(recall));
   }
@@ -170,7 +201,7 @@ async::Task<std::uint64_t> Manager::Core::enqueue_all(std::vector<ObjectRow> row
     if (stored.has_value())
       fresh[i]->request = (*stored)[i];
     else
-      recalls_.erase(fresh[i]->object.name);
+      replace_recall(*fresh[i]);
   }
   if (!stored.has_value()) co_return stored.error();
   co_return fresh.size();
@@ -193,12 +224,7 @@ async::Task<void> Manager::Core::load_requests() {
       CO_TRY_VOID(co_await db([&](Catalog& catalog) { return catalog.put_requests({request}); }));
       continue;
     }
-    auto recall = std::make_shared<Recall>();
-    recall->request = request;
-    recall->copies = std::move(copies);
-    recall->asked = clock().steady_now();
-    recall->object = std::move(rows.front());
-    recalls_[recall->object.name] = recall;
+    add_recall(request, std::move(rows.front()), std::move(copies));
   }
   CO_TRY(const auto pins, co_await db([](Catalog& catalog) {
            return catalog.expired_pins(base::TimePoint::max(), 10'000'000);
@@ -207,6 +233,7 @@ async::Task<void> Manager::Core::load_requests() {
     CO_TRY(const auto rows, co_await db([&](Catalog& catalog) { return catalog.objects({pin.object}); }));
     if (!rows.empty() && rows.front().disk == Disk::resident)
       pins_[rows.front().name] = {rows.front().identity.generation, pin.expiry, pin};
+    if (!rows.empty()) post_restore(rows.front().name);
   }
   co_return Result<void>{};
 }
@@ -283,17 +310,75 @@ async::Task<void> Manager::Core::cancel(std::string id) {
   co_return co_await finish_recalls(std::move(endings));
 }
 
-async::Task<std::optional<object::RestoreStatus>> Manager::Core::restore_status(object::ObjectName name,
-                                                                                std::string generation) {
+// ---- readers ----
+
+async::Task<object::FollowedRecall> Manager::Core::follow(object::RecallRequest request, std::uint64_t offset,
+                                                          base::Duration patience) {
+  const base::SteadyPoint until = clock().steady_now() + patience;
+  const object::ObjectName name = request.name;
+  const std::string generation = request.generation;
+  CO_TRY(auto submitted, co_await submit(std::move(request)));
   const auto open = recalls_.find(name);
-  if (open != recalls_.end() && open->second->object.identity.generation == generation &&
-      !open->second->request.for_reader) {
-    co_return object::RestoreStatus{.ongoing = true, .expiry = {}};
+  if (open == recalls_.end() || open->second->object.identity.generation != generation)
+    co_return object::FollowedRecall{.status = std::move(submitted), .feed = {}, .view = {}};
+  const auto recall = open->second;
+  for (;;) {
+    if (auto seen = look_at(*recall, offset)) co_return std::move(*seen);
+    if (stopping_ || readers_leave_)
+      co_return base::fail(Code::closed, "the server stops", base::Scope::node, base::Retry::later);
+    if (clock().steady_now() >= until)
+      co_return base::fail(Code::deadline_exceeded, "the recall goes on", base::Scope::object,
+                           base::Retry::later);
+    const auto waiter = std::make_shared<async::Waiter>();
+    recall->waiters.push_back(waiter);
+    recall->feed->add_waiter(waiter);
+    co_await wait_until(env_.timer, waiter, until);
+    std::erase(recall->waiters, waiter);
+    recall->feed->remove_waiter(waiter);
+    const auto state = co_await net::this_coro::cancellation_state;
+    if (state.cancelled() != net::cancellation_type::none)
+      co_return base::fail(Code::cancelled, "the reader has left");
+  }
+}
+
+/// What a reader that wants byte `offset` is told now; nothing: to wait.
+std::optional<object::FollowedRecall> Manager::Core::look_at(const Recall& recall,
+                                                             std::uint64_t offset) const {
+  object::FollowedRecall seen{.status = status_of(recall), .feed = {}, .view = {}};
+  if (recall.replaced) {
+    seen.status.state = RecallState::none;
+    return seen;
+  }
+  const bool has_ended =
+      recall.request.state == RecallState::done || recall.request.state == RecallState::failed;
+  if (has_ended) return seen;
+  if (recall.feed->has_landed()) {
+    seen.status.state = RecallState::done;
+    return seen;
+  }
+  auto view = recall.feed->look(offset, std::nullopt);
+  if (!view.has_value() || !*view) return std::nullopt;
+  seen.feed = recall.feed;
+  seen.view = std::move(*view);
+  return seen;
+}
+
+void Manager::Core::send_readers_away() {
+  readers_leave_ = true;
+  for (const auto& [name, recall] : recalls_) {
+    for (const auto& waiter : recall->waiters) waiter->wake();
+  }
+}
+
+void Manager::Core::post_restore(const object::ObjectName& name) {
+  const auto open = recalls_.find(name);
+  if (open != recalls_.end() && !open->second->request.for_reader) {
+    board_.set(name, open->second->object.identity.generation, {.ongoing = true, .expiry = {}});
+    return;
   }
   const auto pin = pins_.find(name);
-  if (pin != pins_.end() && pin->second.generation == generation)
-    co_return object::RestoreStatus{.ongoing = false, .expiry = pin->second.expiry};
-  co_return std::optional<object::RestoreStatus>{};
+  if (pin == pins_.end()) return board_.clear(name);
+  board_.set(name, pin->second.generation, {.ongoing = false, .expiry = pin->second.expiry});
 }
 
 async::Task<bool> Manager::Core::owns(object::ObjectName name, std::string generation) {
@@ -310,6 +395,21 @@ base::TimePoint Manager::Core::pin_until(std::uint32_t days) const {
 }
 
 // ---- planning ----
+
+object::RestoreTier Manager::Core::tier_of(const Recall& recall) const {
+  return recall.wanted_now ? object::RestoreTier::expedited : recall.request.tier;
+}
+
+/// A tour that reads what matters less from one of its volumes ends after the object in hand; the next one
+/// begins with this.
+void Manager::Core::hurry(const Recall& recall) {
+  const auto tier = tier_of(recall);
+  for (const CopyRow& copy : recall.copies) {
+    const VolumeRow* volume = volume_by_id(copy.volume);
+    Station* station = volume == nullptr ? nullptr : station_with(volume->barcode);
+    if (station != nullptr && station->reading) station->yield_to = std::min(station->yield_to, tier);
+  }
+}
 
 planner::Input Manager::Core::planner_input(std::vector<std::shared_ptr<Recall>>& recalls,
                                             std::vector<std::string>& barcodes) const {
@@ -341,7 +441,9 @@ planner::Input Manager::Core::planner_input(std::vector<std::shared_ptr<Recall>>
   }
   for (const auto& [name, recall] : recalls_) {
     if (recall->running || recall->cancelled || recall->not_before > now) continue;
-    planner::Request request{.age_s = seconds(now - recall->asked), .copies = {}};
+    planner::Request request{.age_s = seconds(now - recall->asked),
+                             .rank = static_cast<std::uint32_t>(tier_of(*recall)),
+                             .copies = {}};
     for (const CopyRow& copy : recall->copies) {
       const auto volume = index.find(copy.volume);
       if (volume != index.end())
@@ -364,16 +466,22 @@ std::optional<double> Manager::Core::start_recalls() {
   const planner::Plan plan = planner::plan(input, costs);
   for (const planner::Assignment& assignment : plan.assignments) {
     Station& station = *stations_[assignment.drive];
-    Tour tour{.station = &station, .barcode = barcodes[assignment.volume], .recalls = {}, .copies = {}};
+    Tour tour{.station = &station,
+              .barcode = barcodes[assignment.volume],
+              .recalls = {},
+              .copies = {},
+              .tiers = {}};
     for (const planner::Stop& stop : assignment.stops) {
       const auto& recall = recalls[stop.request];
       recall->running = true;
       recall->barcode = tour.barcode;
       tour.recalls.push_back(recall);
       tour.copies.push_back(recall->copies[stop.copy]);
+      tour.tiers.push_back(tier_of(*recall));
     }
     take(station, "recalling", fmt::format("recalls {} objects from {}", tour.recalls.size(), tour.barcode));
     station.reading = true;
+    station.yield_to = object::RestoreTier::bulk;
     station.total = tour.recalls.size();
     if (start_job("recall", tour_job(tour))) continue;
     for (const auto& recall : tour.recalls) recall->running = false;

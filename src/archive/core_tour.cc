@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "archive/core.h"
 #include "base/checksum.h"
@@ -20,6 +21,7 @@ namespace {
 constexpr std::size_t kParcelsAhead = 2;
 constexpr std::size_t kLandWidth = 16;  ///< small objects that land at once
 
+constexpr base::Duration kDoubt = std::chrono::seconds{2};
 constexpr base::Duration kDiskPause = std::chrono::seconds{5};  ///< after the disk refused a landing
 
 /// SHA-256 from the mover; else the CRC64NVME of the PUT.
@@ -41,7 +43,41 @@ bool is_copys_fault(const base::Error& error) {
 
 }  // namespace
 
-/// Where slices become files. An object in parts keeps its writer from one parcel to the next.
+/// One copy on its way to disk, and to the readers that follow its recall. Gone without commit, it is void
+/// for them.
+class LandingRun {
+ public:
+  LandingRun(std::unique_ptr<object::RecallWriter> writer, std::shared_ptr<object::RecallFeed> feed)
+      : writer_(std::move(writer)), feed_(std::move(feed)) {
+    feed_->begin(writer_->file());
+  }
+  ~LandingRun() {
+    if (!landed_) feed_->abandon();
+  }
+  LandingRun(const LandingRun&) = delete;
+  LandingRun& operator=(const LandingRun&) = delete;
+
+  async::Task<void> write(base::ByteView bytes) {
+    CO_TRY_VOID(co_await writer_->write(bytes));
+    written_ += bytes.size();
+    feed_->advance(written_);
+    co_return Result<void>{};
+  }
+  async::Task<object::Identity> commit(const object::Checksum& expected) {
+    CO_TRY(auto identity, co_await writer_->commit(expected));
+    landed_ = true;
+    feed_->land();
+    co_return identity;
+  }
+
+ private:
+  std::unique_ptr<object::RecallWriter> writer_;
+  std::shared_ptr<object::RecallFeed> feed_;
+  std::uint64_t written_ = 0;
+  bool landed_ = false;
+};
+
+/// Where slices become files. An object in parts keeps its run from one parcel to the next.
 class Landing {
  public:
   Landing(object::Tiered& tiered, std::vector<std::shared_ptr<Recall>> recalls)
@@ -52,7 +88,7 @@ class Landing {
 
   net::awaitable<void> land(const TapeSlice& slice, Outcome& outcome) {
     if (slice.error) {
-      writer_.reset();
+      run_.reset();
       outcome.emplace(*slice.error);
       co_return;
     }
@@ -63,7 +99,7 @@ class Landing {
     }
     auto landed = co_await land_part(slice);
     if (!landed.has_value()) {
-      writer_.reset();
+      run_.reset();
       skipping_ = slice.entry;
       outcome.emplace(landed.error());
     } else if (*landed) {
@@ -72,31 +108,36 @@ class Landing {
   }
 
  private:
+  async::Task<std::unique_ptr<LandingRun>> begin(const Recall& recall) {
+    CO_TRY(auto writer, co_await tiered_.begin_recall(recall.object.name, recall.object.identity.generation));
+    co_return std::make_unique<LandingRun>(std::move(writer), recall.feed);
+  }
+
   async::Task<object::Identity> land_whole(const TapeSlice& slice) {
-    const ObjectRow& row = recalls_[slice.entry]->object;
-    CO_TRY(const auto expected, expected_checksum(row));
-    CO_TRY(auto writer, co_await tiered_.begin_recall(row.name, row.identity.generation));
-    if (!slice.bytes.empty()) CO_TRY_VOID(co_await writer->write(slice.bytes));
-    co_return co_await writer->commit(expected);
+    const Recall& recall = *recalls_[slice.entry];
+    CO_TRY(const auto expected, expected_checksum(recall.object));
+    CO_TRY(const auto run, co_await begin(recall));
+    if (!slice.bytes.empty()) CO_TRY_VOID(co_await run->write(slice.bytes));
+    co_return co_await run->commit(expected);
   }
 
   async::Task<std::optional<object::Identity>> land_part(const TapeSlice& slice) {
-    const ObjectRow& row = recalls_[slice.entry]->object;
+    const Recall& recall = *recalls_[slice.entry];
     if (skipping_ == slice.entry) co_return std::optional<object::Identity>{};
     if (slice.first) {
-      CO_TRY(writer_, co_await tiered_.begin_recall(row.name, row.identity.generation));
+      CO_TRY(run_, co_await begin(recall));
     }
-    CO_TRY_VOID(co_await writer_->write(slice.bytes));
+    CO_TRY_VOID(co_await run_->write(slice.bytes));
     if (!slice.last) co_return std::optional<object::Identity>{};
-    CO_TRY(const auto expected, expected_checksum(row));
-    CO_TRY(auto identity, co_await writer_->commit(expected));
-    writer_.reset();
+    CO_TRY(const auto expected, expected_checksum(recall.object));
+    CO_TRY(auto identity, co_await run_->commit(expected));
+    run_.reset();
     co_return std::optional(std::move(identity));
   }
 
   object::Tiered& tiered_;
   std::vector<std::shared_ptr<Recall>> recalls_;
-  std::unique_ptr<object::RecallWriter> writer_;
+  std::unique_ptr<LandingRun> run_;
   std::optional<std::size_t> skipping_;  ///< its later parts come from tape all the same
 };
 
@@ -127,11 +168,13 @@ async::Task<void> Manager::Core::run_tour(Tour& tour) {
   station.state = "recalling";
   async::Channel<TapeParcel> parcels(kParcelsAhead);
   std::vector<async::Task<void>> both;
-  both.push_back(read_copies({.volume = *station.volume,
-                              .buffers = env_.buffers,
-                              .copies = tour.copies,
-                              .stopping = [this] { return stopping_; }},
-                             parcels));
+  both.push_back(
+      read_copies({.volume = *station.volume,
+                   .buffers = env_.buffers,
+                   .copies = tour.copies,
+                   .stopping = [this] { return stopping_; },
+                   .yields = [&](std::size_t next) { return tour.tiers[next] > station.yield_to; }},
+                  parcels));
   both.push_back(land_all(tour, parcels));
   const auto results = co_await join_all(std::move(both));
   if (!results[0].has_value()) note_drive_error(station, results[0].error());
@@ -180,23 +223,7 @@ async::Task<void> Manager::Core::settle_landed(
     if (is_copys_fault(error)) {
       CO_TRY_VOID(co_await copy_failed(recall, tour.copies[slice.entry], error));
     } else if (error.code == Code::precondition_failed || error.code == Code::not_found) {
-      const auto there = co_await entry_of(recall->object.name);
-      const bool landed = there.has_value() && there->info.residency == object::Residency::resident &&
-                          there->info.generation == recall->object.identity.generation;
-      if (landed) {  // before a crash that kept the catalog from knowing
-        endings.push_back({.recall = recall,
-                           .state = RecallState::done,
-                           .explanation = {},
-                           .identity = there->identity,
-                           .disk = Disk::resident});
-        continue;
-      }
-      report_conflict(recall->object.name, recall->object.identity.generation, error.detail);
-      endings.push_back({.recall = recall,
-                         .state = RecallState::failed,
-                         .explanation = "the key is not the recorded stub any more: " + error.detail,
-                         .identity = {},
-                         .disk = Disk::conflict});
+      CO_TRY_VOID(co_await settle_changed(recall, error, endings));
     } else {
       // The disk's trouble (full, busy): the recall stays queued and is tried again.
       remember_error(fmt::format("recall of {}/{}: {}", recall->object.name.bucket, recall->object.name.key,
@@ -206,6 +233,37 @@ async::Task<void> Manager::Core::settle_landed(
     }
   }
   co_return co_await finish_recalls(std::move(endings));
+}
+
+/// The key is not the recorded stub any more.
+async::Task<void> Manager::Core::settle_changed(std::shared_ptr<Recall> recall, const base::Error& error,
+                                                std::vector<Ending>& endings) {
+  CO_TRY_VOID(co_await absorb_notes());
+  const std::string& generation = recall->object.identity.generation;
+  const auto there = co_await entry_of(recall->object.name);
+  const bool landed = there.has_value() && there->info.residency == object::Residency::resident &&
+                      there->info.generation == generation;
+  Ending ending{
+      .recall = recall, .state = RecallState::failed, .explanation = {}, .identity = {}, .disk = {}};
+  if (landed) {  // before a crash that kept the catalog from knowing
+    ending.state = RecallState::done;
+    ending.identity = there->identity;
+    ending.disk = Disk::resident;
+  } else if (recall->replaced || (!there.has_value() && there.error().code == Code::not_found)) {
+    recall->replaced = true;
+    ending.explanation = "the object was deleted or replaced";
+  } else if (there.has_value() && !there->info.generation.empty() && there->info.generation != generation &&
+             !std::exchange(recall->doubted, true)) {
+    // Stored anew: whoever did it may not have told us yet.
+    recall->not_before = clock().steady_now() + kDoubt;
+    co_return Result<void>{};
+  } else {
+    report_conflict(recall->object.name, generation, error.detail);
+    ending.explanation = "the key is not the recorded stub any more: " + error.detail;
+    ending.disk = Disk::conflict;
+  }
+  endings.push_back(std::move(ending));
+  co_return Result<void>{};
 }
 
 /// Another copy is read instead; the pool gets a new one from disk once the object has landed.
@@ -244,6 +302,9 @@ async::Task<void> Manager::Core::finish_recalls(std::vector<Ending> endings) {
   for (const Ending& ending : endings) {
     const auto& recall = ending.recall;
     recall->running = false;
+    recall->feed->end(base::fail(
+        Code::data_loss, ending.state == RecallState::done ? "the object is on disk" : ending.explanation,
+        base::Scope::object, base::Retry::later));
     const auto at = recalls_.find(recall->object.name);
     if (at != recalls_.end() && at->second == recall) recalls_.erase(at);
     if (ending.state == RecallState::done) {
@@ -252,6 +313,7 @@ async::Task<void> Manager::Core::finish_recalls(std::vector<Ending> endings) {
                                       recall->request};
       emit("s3:ObjectRestore:Completed", recall->object.name, recall->object.identity.generation, {});
     }
+    post_restore(recall->object.name);
     for (const auto& waiter : recall->waiters) waiter->wake();
   }
   co_return Result<void>{};

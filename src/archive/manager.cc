@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <boost/asio/post.hpp>
+
 #include "archive/core.h"
 #include "async/spawn.h"
 
@@ -58,6 +60,14 @@ async::Task<object::RecallStatus> Manager::wait(object::ObjectName name, std::st
                        core_->wait(std::move(name), std::move(generation), patience));
 }
 
+async::Task<object::FollowedRecall> Manager::follow(object::RecallRequest request, std::uint64_t offset,
+                                                    base::Duration patience) {
+  return async::run_on(core_->environment().executor, core_->follow(std::move(request), offset, patience));
+}
+void Manager::send_readers_away() {
+  boost::asio::post(core_->environment().executor, [core = core_.get()] { core->send_readers_away(); });
+}
+
 void Manager::notify_stored(const object::ObjectInfo& info) { core_->note(info, false); }
 void Manager::notify_removed(const object::ObjectName& name, const std::string& generation) {
   object::ObjectInfo info;
@@ -97,10 +107,9 @@ async::Task<std::uint64_t> Manager::recall(std::string bucket, std::string prefi
 async::Task<RecallEstimate> Manager::estimate(std::string bucket, std::vector<std::string> keys) {
   return async::run_on(core_->environment().executor, core_->estimate(std::move(bucket), std::move(keys)));
 }
-async::Task<std::optional<object::RestoreStatus>> Manager::restore_status(object::ObjectName name,
-                                                                          std::string generation) {
-  return async::run_on(core_->environment().executor,
-                       core_->restore_status(std::move(name), std::move(generation)));
+std::optional<object::RestoreStatus> Manager::restore_status(const object::ObjectName& name,
+                                                             const std::string& generation) const {
+  return core_->board().find(name, generation);
 }
 async::Task<bool> Manager::owns(object::ObjectName name, std::string generation) {
   return async::run_on(core_->environment().executor, core_->owns(std::move(name), std::move(generation)));

@@ -63,6 +63,8 @@ class Manager final : public Client {
   /// Ends what a crash interrupted (Tiered::recover, evictions, recalls), looks at the library, starts
   /// working.
   async::Task<void> start();
+  /// Before stop(): whoever waits for a recall is answered `closed` now. Who has begun to read reads on.
+  void send_readers_away();
   /// Finishes the object in hand, commits, writes indexes, unmounts, unloads. To be awaited before
   /// destruction.
   async::Task<void> stop();
@@ -73,6 +75,8 @@ class Manager final : public Client {
   async::Task<void> cancel(std::string id) override;
   async::Task<object::RecallStatus> wait(object::ObjectName name, std::string generation,
                                          base::Duration patience) override;
+  async::Task<object::FollowedRecall> follow(object::RecallRequest request, std::uint64_t offset,
+                                             base::Duration patience) override;
   // object::Archiver
   void notify_stored(const object::ObjectInfo& info) override;
   void notify_removed(const object::ObjectName& name, const std::string& generation) override;
@@ -87,8 +91,8 @@ class Manager final : public Client {
   async::Task<std::uint64_t> recall(std::string bucket, std::string prefix, std::vector<std::string> keys,
                                     std::uint32_t days) override;
   async::Task<RecallEstimate> estimate(std::string bucket, std::vector<std::string> keys) override;
-  async::Task<std::optional<object::RestoreStatus>> restore_status(object::ObjectName name,
-                                                                   std::string generation) override;
+  std::optional<object::RestoreStatus> restore_status(const object::ObjectName& name,
+                                                      const std::string& generation) const override;
   async::Task<bool> owns(object::ObjectName name, std::string generation) override;
   async::Task<LibraryView> library_view() override;
   async::Task<ImportView> import_volumes(bool make_stubs) override;

@@ -165,8 +165,7 @@ TEST(Recall, ASecondReaderJoinsTheRunningOne) {
   ASSERT_TRUE(waited);
   EXPECT_EQ(waited->state, object::RecallState::done);
   EXPECT_EQ(rig.store().tier().recalls_begun - before, 1U);
-  EXPECT_FALSE(rig.run(rig.manager().restore_status({"b", "k"}, generation)).value())
-      << "a reader's recall pins nothing";
+  EXPECT_FALSE(rig.manager().restore_status({"b", "k"}, generation)) << "a reader's recall pins nothing";
 }
 
 TEST(Recall, PatienceEndsTheWaitNotTheRecall) {
@@ -213,6 +212,35 @@ TEST(Recall, IsGroupedByVolumeAndReadInOrderOfPosition) {
   EXPECT_LT(estimate.planned_s, estimate.as_asked_s);
   EXPECT_LE(estimate.planned_s, estimate.by_position_s + 1e-6);
   EXPECT_LE(estimate.lower_bound_s, estimate.planned_s + 1e-6);
+}
+
+TEST(Recall, ATourInBulkGivesWayToAReader) {
+  ArchiveRig rig;
+  rig.start();
+  rig.set_policy({"one"}, 0);
+  for (int i = 10; i < 40; ++i) rig.put("k" + std::to_string(i), rig.bytes(100'000));
+  rig.archive_now();
+  ASSERT_EQ(rig.evict().evicted, 30U);
+  rig.pass(200s);
+  const auto key_of = [](std::size_t n) { return "k" + std::to_string(n + 10); };
+  std::size_t landed = 0;
+  rig.store().tier().before_commit = [&] {
+    ++landed;
+    return rig.timer().sleep_for(1s);
+  };
+  ASSERT_EQ(rig.run(rig.manager().recall("b", "", {}, 1)).value(), 30U);
+  while (landed == 0) rig.pass(1s);
+  object::RecallRequest request{.name = {"b", key_of(29)}, .generation = rig.info(key_of(29)).generation};
+  request.for_reader = true;
+  request.tier = object::RestoreTier::expedited;
+  const auto followed = rig.run(rig.manager().follow(request, 2'000'000, 1h));
+  ASSERT_TRUE(followed) << to_string(followed.error());
+  EXPECT_FALSE(rig.is_evicted(key_of(29)));
+  std::size_t left = 0;
+  for (std::size_t n = 0; n < 30; ++n) left += rig.is_evicted(key_of(n)) ? 1 : 0;
+  EXPECT_GE(left, 15U) << "it did not wait for all of them";
+  rig.recall_all();
+  rig.expect_content();
 }
 
 TEST(Recall, ADamagedCopyIsReadFromTheOtherTapeAndRepaired) {
@@ -310,19 +338,19 @@ TEST(Restore, IsPinnedForItsDaysAndThenEvictedAgain) {
   rig.pass(200s);
   const std::string generation = rig.info("k").generation;
   ASSERT_TRUE(rig.run(rig.manager().submit({.name = {"b", "k"}, .generation = generation, .days = 2})));
-  EXPECT_TRUE(rig.run(rig.manager().restore_status({"b", "k"}, generation)).value()->ongoing);
+  EXPECT_TRUE(rig.manager().restore_status({"b", "k"}, generation)->ongoing);
   ASSERT_TRUE(rig.run(rig.manager().wait({"b", "k"}, generation, 1h)));
-  const auto status = rig.run(rig.manager().restore_status({"b", "k"}, generation)).value();
+  const auto status = rig.manager().restore_status({"b", "k"}, generation);
   ASSERT_TRUE(status && status->expiry);
   EXPECT_FALSE(status->ongoing);
   EXPECT_EQ(status->expiry->time_since_epoch() % 24h, 0ns) << "midnight UTC";
   EXPECT_EQ(rig.evict().evicted, 0U) << "pinned";
   rig.stop();
   rig.start();
-  EXPECT_TRUE(rig.run(rig.manager().restore_status({"b", "k"}, generation)).value()) << "survives a restart";
+  EXPECT_TRUE(rig.manager().restore_status({"b", "k"}, generation)) << "survives a restart";
   rig.pass(73h);
   EXPECT_TRUE(rig.is_evicted("k"));
-  EXPECT_FALSE(rig.run(rig.manager().restore_status({"b", "k"}, generation)).value());
+  EXPECT_FALSE(rig.manager().restore_status({"b", "k"}, generation));
 }
 
 TEST(Import, RebuildsTheCatalogFromTheTapesAlone) {

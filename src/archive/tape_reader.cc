@@ -22,7 +22,7 @@ class TapeReader {
       : job_(std::move(job)), out_(out), block_(job_.volume.info().block_bytes) {}
 
   async::Task<void> run() {
-    while (next_ < job_.copies.size() && !job_.stopping()) {
+    while (next_ < job_.copies.size() && !job_.stopping() && !yields()) {
       auto chunks = co_await async::take_chunks(job_.buffers, base::PoolShare::drives, 1, kBufferPatience);
       if (!chunks.has_value()) co_return chunks.error();
       TapeParcel parcel{.memory = std::move(chunks->front()), .slices = {}};
@@ -41,6 +41,8 @@ class TapeReader {
   }
 
  private:
+  bool yields() const { return part_done_ == 0 && job_.yields && job_.yields(next_); }
+
   /// The block that was read last and only in part wanted.
   struct Tail {
     std::string path;

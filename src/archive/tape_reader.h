@@ -34,7 +34,8 @@ struct ReadJob {
   tape::ltfs::Volume& volume;
   base::BufferPool& buffers;
   std::vector<CopyRow> copies;
-  std::function<bool()> stopping;  ///< asked between parcels
+  std::function<bool()> stopping;             ///< asked between parcels
+  std::function<bool(std::size_t)> yields{};  ///< asked before a copy: it and those behind it are left out
 };
 
 /// Sends all copies and closes the channel at the end. An error: the drive or the volume is lost for now;

@@ -19,17 +19,6 @@ struct Listing {
   bool restore_status;
 };
 
-/// What the archive says of an object on disk that may be there for a time only; asked for each key, so only
-/// when the client asks.
-async::Task<void> add_restore_state(object::RecallQueue& recalls, object::ObjectInfo& info) {
-  CO_TRY(const auto status, co_await recalls.status(info.name, info.generation));
-  const bool ongoing =
-      status.state == object::RecallState::queued || status.state == object::RecallState::running;
-  if (ongoing || status.expiry)
-    info.restore = object::RestoreStatus{.ongoing = ongoing, .expiry = status.expiry};
-  co_return base::Result<void>{};
-}
-
 struct Page {
   s3::ListResult result;
   std::string next;
@@ -57,11 +46,7 @@ async::net::awaitable<s3::Outcome<Page>> list_page(Call& call, const Listing& li
                               .count_max = std::min<std::size_t>(listing.max_keys, s3::kPageMax)};
   CO_TRY(auto found, or_fault(call, co_await call.store().list(std::move(request))));
   page.result.objects.reserve(found.objects.size());
-  object::RecallQueue* recalls = listing.restore_status ? call.parts().recalls : nullptr;
   for (auto& info : found.objects) {
-    const bool may_be_restored =
-        info.residency == object::Residency::resident && !info.restore && !info.generation.empty();
-    if (recalls && may_be_restored) CO_TRY_VOID(or_fault(call, co_await add_restore_state(*recalls, info)));
     page.result.objects.push_back(to_entry(info, listing.restore_status));
     if (with_owner) page.result.objects.back().owner = call.owner();
   }

@@ -1,6 +1,7 @@
 #include "object/store.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace reelway::object {
 
@@ -17,6 +18,19 @@ base::Result<base::ByteRange> resolve_range(const RangeRequest& range, std::uint
   const std::uint64_t last = std::min(range.last.value_or(size - 1), size - 1);
   if (last < *range.first) return nothing();
   return base::ByteRange{.offset = *range.first, .length = last - *range.first + 1};
+}
+
+base::Result<base::ByteRange> requested_range(const GetRequest& request, const ObjectInfo& info) {
+  const base::ByteRange whole{.offset = 0, .length = info.size};
+  if (request.range) return resolve_range(*request.range, info.size);
+  if (!request.part_number) return whole;
+  const std::size_t part = *request.part_number;
+  if (info.part_sizes.empty() && part == 1) return whole;
+  if (part == 0 || part > info.part_sizes.size())
+    return base::fail(base::Code::out_of_range, "no such part", base::Scope::object);
+  const auto first = info.part_sizes.begin();
+  const auto it = first + static_cast<std::ptrdiff_t>(part - 1);
+  return base::ByteRange{.offset = std::accumulate(first, it, std::uint64_t{0}), .length = *it};
 }
 
 base::Error bucket_not_found(const std::string& bucket) {

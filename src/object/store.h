@@ -30,6 +30,9 @@ class Reader : public ByteSource {
   virtual const ObjectInfo& info() const = 0;
   virtual base::ByteRange range() const = 0;
   virtual std::optional<FileSegment> file_segment() const { return std::nullopt; }
+  /// The wait for a tape that the next read() would begin with: whoever holds pool chunks lets go of them and
+  /// awaits it first (rule 9). Its errors are read()'s.
+  virtual std::optional<async::Task<void>> tape_wait() { return std::nullopt; }
   std::optional<std::uint64_t> length() const override { return range().length; }
 };
 
@@ -52,6 +55,9 @@ struct GetRequest {
   std::optional<RangeRequest> range;
   std::optional<std::uint32_t> part_number;  ///< from 1; excludes range
 };
+
+/// Which bytes a GET asks for. out_of_range for a part or range that does not exist.
+base::Result<base::ByteRange> requested_range(const GetRequest& request, const ObjectInfo& info);
 
 /// What is known only after a source's last byte. The store calls the sealer once, after the source's end and
 /// before anything becomes visible; an error from it makes the put fail with that error and store nothing.

@@ -37,9 +37,19 @@ class ArchiveReader : public ByteSource {
   virtual async::Task<Identity> confirm_unchanged() = 0;
 };
 
+/// The file of a recall, for readers while it is written and after. It outlives its writer, and stays what it
+/// is whatever becomes of the key.
+class LandingFile {
+ public:
+  virtual ~LandingFile() = default;
+  /// Fills a prefix of `into` (not empty) with what was written at `offset`; 0: nothing was.
+  virtual async::Task<std::size_t> read(std::uint64_t offset, base::MutableBytes into) = 0;
+};
+
 /// Takes the bytes of a recall. Destroyed without commit, it leaves no trace.
 class RecallWriter : public ByteSink {
  public:
+  virtual std::shared_ptr<LandingFile> file() = 0;
   /// Checks size and `expected` (SHA-256 or CRC64NVME of the whole) and exchanges the stub for the file (rule
   /// 5). The object's metadata, owner, mode and times come back from the sidecar. checksum_mismatch,
   /// precondition_failed (the stub is not the recorded one: a conflict).
@@ -104,6 +114,8 @@ struct RecallStatus {
   std::string explanation;                ///< a sentence: why it waits, or why it failed
 };
 
+struct FollowedRecall;  ///< object/recall_feed.h
+
 class RecallQueue {
  public:
   virtual ~RecallQueue() = default;
@@ -115,6 +127,11 @@ class RecallQueue {
   /// Returns when the recall has ended, or deadline_exceeded after `patience` (the recall goes on).
   virtual async::Task<RecallStatus> wait(ObjectName name, std::string generation,
                                          base::Duration patience) = 0;
+  /// For a GET: submits, and returns as soon as byte `offset` may be read or the recall has ended.
+  /// deadline_exceeded after `patience` (the recall goes on); closed: readers are sent away, the server
+  /// stops.
+  virtual async::Task<FollowedRecall> follow(RecallRequest request, std::uint64_t offset,
+                                             base::Duration patience) = 0;
 };
 
 class Archiver {

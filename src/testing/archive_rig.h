@@ -24,6 +24,7 @@
 #include "base/buffer_pool.h"
 #include "base/checksum.h"
 #include "base/rng.h"
+#include "object/recall_feed.h"
 #include "store/memory/memory_store.h"
 #include "tape/library.h"
 #include "vtl/library.h"
@@ -94,7 +95,7 @@ class SwitchedTier final : public object::Tiered {
     if (!crash_.step()) co_return CrashSwitch::error();
     ++recalls_begun;
     CO_TRY(auto writer, co_await below_.begin_recall(std::move(name), std::move(generation)));
-    co_return std::make_unique<Writer>(std::move(writer), crash_);
+    co_return std::make_unique<Writer>(std::move(writer), *this);
   }
   async::Task<void> create_stub(object::ObjectInfo info) override {
     if (!crash_.step()) co_return CrashSwitch::error();
@@ -104,25 +105,32 @@ class SwitchedTier final : public object::Tiered {
 
   std::size_t opened_for_archive = 0;
   std::size_t recalls_begun = 0;
-  std::function<void()> before_open;    ///< once
+  std::function<void()> before_open;  ///< once
+  /// Hold up a recall before the n-th write (from 0) and before its commit.
+  std::function<async::Task<void>(std::size_t)> before_write;
+  std::function<async::Task<void>()> before_commit;
   std::set<std::string> born_by_posix;  ///< keys whose files have no generation
 
  private:
   struct Writer final : object::RecallWriter {
-    Writer(std::unique_ptr<object::RecallWriter> to, CrashSwitch& crash_switch)
-        : below(std::move(to)), crash(crash_switch) {}
+    Writer(std::unique_ptr<object::RecallWriter> to, SwitchedTier& of) : below(std::move(to)), tier(of) {}
+    std::shared_ptr<object::LandingFile> file() override { return below->file(); }
     async::Task<void> write(base::ByteView bytes) override {
-      if (!crash.step()) co_return CrashSwitch::error();
+      if (!tier.crash_.step()) co_return CrashSwitch::error();
+      if (tier.before_write) CO_TRY_VOID(co_await tier.before_write(writes));
+      ++writes;
       co_return co_await below->write(bytes);
     }
     async::Task<object::Identity> commit(const object::Checksum& expected) override {
-      if (!crash.step()) co_return CrashSwitch::error();
+      if (!tier.crash_.step()) co_return CrashSwitch::error();
+      if (tier.before_commit) CO_TRY_VOID(co_await tier.before_commit());
       auto identity = co_await below->commit(expected);
-      if (!crash.step()) co_return CrashSwitch::error();
+      if (!tier.crash_.step()) co_return CrashSwitch::error();
       co_return identity;
     }
     std::unique_ptr<object::RecallWriter> below;
-    CrashSwitch& crash;
+    SwitchedTier& tier;
+    std::size_t writes = 0;
   };
   object::Tiered& below_;
   CrashSwitch& crash_;
@@ -269,25 +277,37 @@ class ArchiveRig {
   }
 
   // ---- doing
+  template <class T>
+  using Outcome = std::shared_ptr<std::optional<base::Result<T>>>;
+  /// Begins a task, which goes on whenever something runs.
+  template <class T>
+  Outcome<T> begin(async::Task<T> task) {
+    auto outcome = std::make_shared<std::optional<base::Result<T>>>();
+    boost::asio::co_spawn(context_, std::move(task),
+                          [outcome](std::exception_ptr failure, base::Result<T> result) {
+                            if (failure) std::rethrow_exception(failure);
+                            outcome->emplace(std::move(result));
+                          });
+    return outcome;
+  }
   /// Runs a task and everything else until it ends; time passes only when nothing else can happen.
   template <class T>
   base::Result<T> run(async::Task<T> task) {
-    std::optional<base::Result<T>> outcome;
-    boost::asio::co_spawn(context_, std::move(task), [&](std::exception_ptr failure, base::Result<T> result) {
-      if (failure) std::rethrow_exception(failure);
-      outcome.emplace(std::move(result));
-    });
+    return end(begin(std::move(task)));
+  }
+  template <class T>
+  base::Result<T> end(Outcome<T> outcome) {
     std::size_t turns = 0;
-    while (!outcome) {
+    while (!*outcome) {
       context_.restart();
       if (context_.poll() > 0) continue;
-      if (outcome) break;
+      if (*outcome) break;
       if (!timer_.advance_to_next() || ++turns > 5'000'000) {
         ADD_FAILURE() << "everything waits for ever";
         std::abort();
       }
     }
-    return std::move(*outcome);
+    return std::move(**outcome);
   }
   void pass(base::Duration time) { expect_ok(run(timer_.sleep_for(time))); }
   static void expect_ok(const base::Result<void>& result) {
@@ -387,6 +407,7 @@ class ArchiveRig {
   object::Store& disk() { return memory_; }
   CrashSwitch& crash() { return crash_; }
   EventList& events() { return events_; }
+  base::BufferPool& buffers() { return *buffers_; }
   async::VirtualTimer& timer() { return timer_; }
   base::Rng& rng() { return rng_; }
   std::filesystem::path state() const { return state_; }

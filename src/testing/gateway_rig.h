@@ -11,6 +11,7 @@
 #include "async/spawn.h"
 #include "base/checksum.h"
 #include "gateway/gateway.h"
+#include "object/recall_feed.h"
 #include "store/memory/memory_store.h"
 #include "testing/fake_exchange.h"
 
@@ -41,6 +42,9 @@ struct RecordingRecalls final : object::RecallQueue {
   async::Task<void> cancel(std::string) override { co_return base::Result<void>{}; }
   async::Task<object::RecallStatus> wait(object::ObjectName, std::string, base::Duration) override {
     co_return object::RecallStatus{};
+  }
+  async::Task<object::FollowedRecall> follow(object::RecallRequest, std::uint64_t, base::Duration) override {
+    co_return object::FollowedRecall{};
   }
   std::vector<object::RecallRequest> requests;
 };

@@ -123,6 +123,28 @@ TEST_P(TieredContract, ARecallWithWrongBytesChangesNothing) {
   EXPECT_TRUE(recall("k", stub->generation, "true bytes"));
 }
 
+TEST_P(TieredContract, ALandingFileIsReadWhileItIsWrittenAndStaysWhatItIs) {
+  const auto stub = put_and_evict("k", "old bytes");
+  ASSERT_TRUE(stub);
+  auto writer = run_task(tiered().begin_recall(name("k"), stub->generation));
+  ASSERT_TRUE(writer);
+  const auto file = (*writer)->file();
+  const auto read = [&](std::uint64_t offset) {
+    base::Bytes bytes(100);
+    const std::size_t count = run_task(file->read(offset, bytes)).value_or(0);
+    return std::string(base::as_text(bytes).substr(0, count));
+  };
+  EXPECT_EQ(read(0), "");
+  ASSERT_TRUE(run_task((*writer)->write(base::as_bytes("old "))));
+  EXPECT_EQ(read(1), "ld ");
+  ASSERT_TRUE(run_task((*writer)->write(base::as_bytes("bytes"))));
+  ASSERT_TRUE(run_task((*writer)->commit(sha256_of("old bytes"))));
+  writer->reset();
+  EXPECT_EQ(read(4), "bytes");
+  ASSERT_TRUE(put("k", "new"));
+  EXPECT_EQ(read(0), "old bytes");
+}
+
 TEST_P(TieredContract, ARecallNeverOverwritesANewVersion) {
   const auto stub = put_and_evict("k", "old");
   ASSERT_TRUE(stub);

@@ -1,7 +1,9 @@
 #include "archive/planner/planner.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <tuple>
 
 namespace reelway::archive::planner {
 namespace {
@@ -15,6 +17,8 @@ struct Pending {
   std::uint64_t first_block = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t end_block = 0;
   double weight = 0;
+  std::array<double, kRanks> rank_weight{};
+  std::array<std::size_t, kRanks> rank_count{};
   double oldest_s = 0;
   std::optional<std::uint32_t> idle_drive;
   bool busy = false;
@@ -80,6 +84,8 @@ class Planning {
         at.first_block = std::min(at.first_block, place.extent.first_block);
         at.end_block = std::max(at.end_block, place.extent.end_block);
         at.weight += weight_of(request);
+        at.rank_weight[request.rank] += weight_of(request);
+        ++at.rank_count[request.rank];
         at.oldest_s = std::max(at.oldest_s, request.age_s);
       }
     }
@@ -146,12 +152,12 @@ class Planning {
     std::optional<std::uint32_t> best;
     std::uint32_t best_drive = 0;
     double best_score = 0;
-    const auto consider = [&](std::uint32_t v) {
+    const auto consider = [&](std::uint32_t v, std::uint32_t rank) {
       const Pending& at = pending_[v];
-      if (!is_ready(at)) return;
+      if (!is_ready(at) || at.rank_count[rank] == 0) return;
       const auto drive = drive_for(at);
       if (!drive) return;
-      const double score = at.weight / seconds_for(v, *drive);
+      const double score = at.rank_weight[rank] / seconds_for(v, *drive);
       if (best && score <= best_score) return;
       best = v;
       best_drive = *drive;
@@ -159,10 +165,11 @@ class Planning {
     };
     if (urgent) {
       for (const Place& place : input_.requests[*urgent].copies) {
-        if (is_usable(place)) consider(place.volume);
+        if (is_usable(place)) consider(place.volume, input_.requests[*urgent].rank);
       }
-    } else {
-      for (std::uint32_t v = 0; v < pending_.size(); ++v) consider(v);
+    }
+    for (std::uint32_t rank = 0; !urgent && !best && rank < kRanks; ++rank) {
+      for (std::uint32_t v = 0; v < pending_.size(); ++v) consider(v, rank);
     }
     if (!best) return false;
     assign(*best, best_drive, urgent);
@@ -172,13 +179,9 @@ class Planning {
   void assign(std::uint32_t volume, std::uint32_t drive, std::optional<std::uint32_t> urgent) {
     const Drive& at = input_.drives[drive];
     std::vector<Stop> stops = open_stops(volume, urgent);
-    std::vector<Extent> extents;
-    extents.reserve(stops.size());
-    for (const Stop& stop : stops) extents.push_back(input_.requests[stop.request].copies[stop.copy].extent);
-    const Tour tour = plan_tour(at.volume == volume ? at.head_block : 0, extents, costs_);
-    Assignment made{
-        .drive = drive, .volume = volume, .stops = {}, .seconds = change_s(drive, volume) + tour.seconds};
-    for (const std::uint32_t i : tour.order) made.stops.push_back(stops[i]);
+    Assignment made{.drive = drive, .volume = volume, .stops = {}, .seconds = change_s(drive, volume)};
+    std::uint64_t head = at.volume == volume ? at.head_block : 0;
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank) head = add_rank(made, rank, stops, head);
     for (const Stop& stop : stops) take(stop.request);
     used_[drive] = true;
     pending_[volume].busy = true;
@@ -187,8 +190,29 @@ class Planning {
     plan_.assignments.push_back(std::move(made));
   }
 
-  /// Each open request of the volume once (the first copy there), at most tour_max: the urgent one and what
-  /// follows it in block order.
+  const Extent& extent_of(const Stop& stop) const {
+    return input_.requests[stop.request].copies[stop.copy].extent;
+  }
+
+  /// The stops of one rank in the best order from `head`; returns where the head stands then.
+  std::uint64_t add_rank(Assignment& made, std::uint32_t rank, const std::vector<Stop>& all,
+                         std::uint64_t head) const {
+    std::vector<Stop> stops;
+    std::vector<Extent> extents;
+    for (const Stop& stop : all) {
+      if (input_.requests[stop.request].rank != rank) continue;
+      stops.push_back(stop);
+      extents.push_back(extent_of(stop));
+    }
+    if (stops.empty()) return head;
+    const Tour tour = plan_tour(head, extents, costs_);
+    made.seconds += tour.seconds;
+    for (const std::uint32_t i : tour.order) made.stops.push_back(stops[i]);
+    return extents[tour.order.back()].end_block;
+  }
+
+  /// Each open request of the volume once (the first copy there), at most tour_max: those of the better
+  /// ranks; or the urgent one and what follows it in block order.
   std::vector<Stop> open_stops(std::uint32_t volume, std::optional<std::uint32_t> urgent) const {
     std::vector<Stop> stops;
     for (const Stop& stop : pending_[volume].requests) {
@@ -196,12 +220,13 @@ class Planning {
       if (!taken_[stop.request] && !seen) stops.push_back(stop);
     }
     if (stops.size() <= input_.limits.tour_max) return stops;
-    const auto block_of = [&](const Stop& stop) {
-      return input_.requests[stop.request].copies[stop.copy].extent.first_block;
+    // Whatever is urgent goes by position; otherwise the better ranks come first.
+    const auto place_of = [&](const Stop& stop) {
+      const std::uint32_t rank = urgent ? 0 : input_.requests[stop.request].rank;
+      return std::tuple(rank, extent_of(stop).first_block, stop.request);
     };
-    std::sort(stops.begin(), stops.end(), [&](const Stop& a, const Stop& b) {
-      return std::pair(block_of(a), a.request) < std::pair(block_of(b), b.request);
-    });
+    std::sort(stops.begin(), stops.end(),
+              [&](const Stop& a, const Stop& b) { return place_of(a) < place_of(b); });
     std::size_t from = 0;
     for (std::size_t i = 0; urgent && i < stops.size(); ++i) {
       if (stops[i].request == *urgent) from = std::min(i, stops.size() - input_.limits.tour_max);
@@ -212,13 +237,16 @@ class Planning {
 
   void take(std::uint32_t request) {
     taken_[request] = true;
-    for (const Place& place : input_.requests[request].copies) {
+    const Request& taken = input_.requests[request];
+    for (const Place& place : taken.copies) {
       if (!is_usable(place)) continue;
       Pending& at = pending_[place.volume];
       if (at.count == 0) continue;
       --at.count;
       at.bytes -= std::min(at.bytes, place.extent.bytes);
-      at.weight -= weight_of(input_.requests[request]);
+      at.weight -= weight_of(taken);
+      at.rank_weight[taken.rank] -= weight_of(taken);
+      --at.rank_count[taken.rank];
     }
   }
 

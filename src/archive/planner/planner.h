@@ -20,8 +20,11 @@ struct Place {
   Extent extent;
 };
 
+inline constexpr std::uint32_t kRanks = 3;
+
 struct Request {
-  double age_s = 0;  ///< since asked for
+  double age_s = 0;        ///< since asked for
+  std::uint32_t rank = 1;  ///< under kRanks; smaller ones are served first
   std::vector<Place> copies;
 };
 

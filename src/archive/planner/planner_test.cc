@@ -103,6 +103,7 @@ Input random_input(base::Rng& rng) {
       request.copies.push_back({static_cast<std::uint32_t>(rng.below(input.volumes.size())),
                                 {first, first + 1 + rng.below(5), 1000}});
     }
+    request.rank = static_cast<std::uint32_t>(rng.below(kRanks));
     input.requests.push_back(std::move(request));
   }
   return input;
@@ -142,7 +143,7 @@ TEST(Planner, NeverPutsTwoCartridgesInADriveOrOneInTwoAndServesEachRequestOnce) 
 }
 
 Request one(std::uint32_t volume, std::uint64_t block, double age_s) {
-  return {age_s, {{volume, {block, block + 1, 1000}}}};
+  return {.age_s = age_s, .copies = {{volume, {block, block + 1, 1000}}}};
 }
 
 TEST(Planner, TakesTheCopyOnTheVolumeThatServesMost) {
@@ -182,6 +183,30 @@ TEST(Planner, AnOldRequestGoesBeforeAPopularVolume) {
   const Plan made = plan(input, LinearCosts{});
   ASSERT_EQ(made.assignments.size(), 1U);
   EXPECT_EQ(made.assignments[0].volume, 1U);
+}
+
+TEST(Planner, ServesTheBetterRankFirstOnTheTapeAndAmongTapes) {
+  Input input;
+  input.volumes.resize(2);
+  input.drives.resize(1);
+  for (std::uint64_t i = 0; i < 50; ++i) {
+    input.requests.push_back(one(0, i * 10, 50));
+    input.requests.back().rank = 2;
+  }
+  for (const std::uint64_t block : {900U, 800U, 850U}) input.requests.push_back(one(1, block, 1));
+  input.requests[51].rank = 2;
+  input.requests[52].rank = 0;
+  const Plan made = plan(input, LinearCosts{});
+  ASSERT_EQ(made.assignments.size(), 1U);
+  EXPECT_EQ(made.assignments[0].volume, 1U);
+  std::vector<std::uint32_t> order;
+  for (const Stop& stop : made.assignments[0].stops) order.push_back(stop.request);
+  EXPECT_EQ(order, (std::vector<std::uint32_t>{52, 50, 51}));
+
+  input.limits.tour_max = 2;
+  EXPECT_EQ(plan(input, LinearCosts{}).assignments[0].stops.back().request, 50U);
+  input.requests[7].age_s = 5000;  // nothing waits for ever
+  EXPECT_EQ(plan(input, LinearCosts{}).assignments[0].volume, 0U);
 }
 
 TEST(Planner, DoesNotLoadAnotherCopyOfWhatABusyDriveWillReadSoon) {

@@ -59,68 +59,110 @@ async::Task<std::vector<object::BucketInfo>> ArchiveStore::list_buckets() { retu
 
 async::Task<object::ObjectInfo> ArchiveStore::head(object::HeadRequest request) {
   CO_TRY(auto info, co_await below_.head(std::move(request)));
-  CO_TRY(info.restore, co_await archive_.restore_status(info.name, info.generation));
+  info.restore = archive_.restore_status(info.name, info.generation);
   co_return info;
 }
 
 async::Task<object::ListPage> ArchiveStore::list(object::ListRequest request) {
   CO_TRY(auto page, co_await below_.list(std::move(request)));
-  for (object::ObjectInfo& info : page.objects) {
-    if (info.residency == object::Residency::resident && info.attributes.storage_class == "STANDARD")
-      continue;
-    CO_TRY(info.restore, co_await archive_.restore_status(info.name, info.generation));
-  }
+  for (object::ObjectInfo& info : page.objects)
+    info.restore = archive_.restore_status(info.name, info.generation);
   co_return page;
+}
+
+namespace {
+
+base::Error come_again() {
+  return base::fail(Code::unavailable, "the object is being recalled from tape", base::Scope::object,
+                    base::Retry::later);
+}
+
+/// An object on disk that is there for a time.
+class RestoredReader final : public object::Reader {
+ public:
+  RestoredReader(std::unique_ptr<object::Reader> below, object::RestoreStatus restore)
+      : below_(std::move(below)), info_(below_->info()) {
+    info_.restore = restore;
+  }
+  const object::ObjectInfo& info() const override { return info_; }
+  base::ByteRange range() const override { return below_->range(); }
+  std::optional<object::FileSegment> file_segment() const override { return below_->file_segment(); }
+  async::Task<std::size_t> read(base::MutableBytes into) override { return below_->read(into); }
+
+ private:
+  std::unique_ptr<object::Reader> below_;
+  object::ObjectInfo info_;
+};
+
+}  // namespace
+
+std::unique_ptr<object::Reader> ArchiveStore::shown(std::unique_ptr<object::Reader> reader) const {
+  const object::ObjectInfo& info = reader->info();
+  const auto restore = archive_.restore_status(info.name, info.generation);
+  if (!restore) return reader;
+  return std::make_unique<RestoredReader>(std::move(reader), *restore);
+}
+
+/// Of an evicted object: waits until its byte `offset` may be read, here or in the store.
+async::Task<object::FollowedRecall> ArchiveStore::follow(object::ObjectInfo info, std::uint64_t offset) {
+  CO_TRY(const bool owned, co_await archive_.owns(info.name, info.generation));
+  if (!owned) {
+    co_return base::fail(Code::data_loss,
+                         fmt::format("the stub at {}/{} stands for nothing that the catalog knows",
+                                     info.name.bucket, info.name.key),
+                         base::Scope::object);
+  }
+  if (!options_.recall_on_read)
+    co_return base::fail(Code::not_resident, "the object is on tape", base::Scope::object);
+  object::RecallRequest request{.name = info.name,
+                                .generation = info.generation,
+                                .days = 1,
+                                .tier = object::RestoreTier::expedited,
+                                .for_reader = true};
+  auto followed = co_await archive_.follow(std::move(request), offset, options_.patience);
+  if (!followed) {
+    const Code code = followed.error().code;
+    if (code == Code::deadline_exceeded || code == Code::closed) co_return come_again();
+    co_return followed.error();
+  }
+  if (followed->status.state == object::RecallState::failed)
+    co_return base::fail(Code::data_loss, followed->status.explanation, base::Scope::object);
+  co_return followed;
 }
 
 /// Success: the object's bytes are (or were a moment ago) on disk.
 async::Task<void> ArchiveStore::make_resident(object::ObjectName name) {
   CO_TRY(const auto info, co_await below_.head({.name = name, .conditions = {}}));
   if (info.residency == object::Residency::resident) co_return Result<void>{};
-  CO_TRY(const bool owned, co_await archive_.owns(name, info.generation));
-  if (!owned) {
-    co_return base::fail(
-        Code::data_loss,
-        fmt::format("the stub at {}/{} stands for nothing that the catalog knows", name.bucket, name.key),
-        base::Scope::object);
-  }
-  if (!options_.recall_on_read)
-    co_return base::fail(Code::not_resident, "the object is on tape", base::Scope::object);
-  object::RecallRequest request{.name = name,
-                                .generation = info.generation,
-                                .days = 1,
-                                .tier = object::RestoreTier::expedited,
-                                .for_reader = true};
-  CO_TRY(auto status, co_await archive_.submit(std::move(request)));
-  if (status.state != object::RecallState::done) {
-    auto waited = co_await archive_.wait(name, info.generation, options_.patience);
-    if (!waited.has_value()) {
-      const base::Code code = waited.error().code;
-      const bool goes_on = code == Code::deadline_exceeded || code == Code::closed;
-      if (!goes_on) co_return waited.error();
-      co_return base::fail(Code::unavailable, "the object is being recalled from tape", base::Scope::object,
-                           base::Retry::later);
-    }
-    status = std::move(*waited);
-  }
-  if (status.state == object::RecallState::failed)
-    co_return base::fail(Code::data_loss, status.explanation, base::Scope::object);
+  // Nobody may read what lies behind the last byte before the recall has ended.
+  CO_TRY(const auto followed, co_await follow(info, info.size));
   co_return Result<void>{};
 }
 
+/// Null: look at the store again.
+async::Task<std::unique_ptr<object::Reader>> ArchiveStore::read_recall(object::GetRequest request) {
+  CO_TRY(auto info, co_await below_.head({.name = request.name, .conditions = request.conditions}));
+  if (info.residency == object::Residency::resident) co_return std::unique_ptr<object::Reader>{};
+  CO_TRY(const base::ByteRange range, object::requested_range(request, info));
+  CO_TRY(auto followed, co_await follow(info, range.offset));
+  if (!followed.view) co_return std::unique_ptr<object::Reader>{};
+  info.restore = archive_.restore_status(info.name, info.generation);
+  co_return object::make_feed_reader(std::move(followed.feed), std::move(*followed.view), std::move(info),
+                                     range);
+}
+
 async::Task<std::unique_ptr<object::Reader>> ArchiveStore::get(object::GetRequest request) {
-  const object::ObjectName name = request.name;
-  const object::GetRequest again = request;
-  auto reader = co_await below_.get(std::move(request));
-  if (reader.has_value() || reader.error().code != Code::not_resident) co_return reader;
-  CO_TRY_VOID(co_await make_resident(name));
-  auto landed = co_await below_.get(again);
-  // Evicted again in between: the client comes back.
-  if (!landed.has_value() && landed.error().code == Code::not_resident && options_.recall_on_read) {
-    co_return base::fail(Code::unavailable, "the object is being recalled from tape", base::Scope::object,
-                         base::Retry::later);
+  auto reader = co_await below_.get(request);
+  if (!reader && reader.error().code == Code::not_resident) {
+    CO_TRY(auto following, co_await read_recall(request));
+    if (following) co_return following;
+    reader = co_await below_.get(std::move(request));
+    // Evicted again in between: the client comes back.
+    if (!reader && reader.error().code == Code::not_resident && options_.recall_on_read)
+      co_return come_again();
   }
-  co_return landed;
+  if (!reader) co_return reader.error();
+  co_return shown(std::move(*reader));
 }
 
 async::Task<object::ObjectInfo> ArchiveStore::put(object::PutRequest request, object::ByteSource& source) {

@@ -1,14 +1,17 @@
 #pragma once
-// A store with an archive behind it: everything goes to the store below; what is evicted is recalled, listed
-// with its restore status, and reported to the archiver when stored or removed. A stub that the catalog does
-// not own is never taken for an object (rule 4 of docs/architecture.md): get and copy answer data_loss (scope
-// object). A get of an evicted object is not_resident; with recall_on_read it submits a recall, waits up to
-// the patience, then opens the landed file; past it unavailable with Retry::later (the gateway answers 503
-// SlowDown with Retry-After), the recall goes on and the retry joins it (rule 9).
+// A store with an archive behind it: everything goes to the store below; what is evicted is recalled, shown
+// with its restore status by HEAD, GET and lists alike, and reported to the archiver when stored or removed.
+// A stub that the catalog does not own is never taken for an object (rule 4 of docs/architecture.md): get and
+// copy answer data_loss (scope object). A get of an evicted object is not_resident; with recall_on_read it
+// joins the object's recall or starts one, and gives a reader as soon as the first byte may be read: of the
+// object on disk, or one that follows the recall (object/recall_feed.h). Past the patience it is unavailable
+// with Retry::later (the gateway answers 503 SlowDown with Retry-After), the recall goes on and the retry
+// joins it (rule 9).
 
 #include <memory>
 
 #include "archive/client.h"
+#include "object/recall_feed.h"
 #include "object/store.h"
 
 namespace reelway::store {
@@ -39,7 +42,10 @@ class ArchiveStore final : public object::Store {
 
  private:
   class Uploads;
+  async::Task<object::FollowedRecall> follow(object::ObjectInfo info, std::uint64_t offset);
+  async::Task<std::unique_ptr<object::Reader>> read_recall(object::GetRequest request);
   async::Task<void> make_resident(object::ObjectName name);
+  std::unique_ptr<object::Reader> shown(std::unique_ptr<object::Reader> reader) const;
   object::Store& below_;
   archive::Client& archive_;
   ArchiveStoreOptions options_;

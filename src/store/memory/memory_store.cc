@@ -1,7 +1,6 @@
 #include "store/memory/memory_store.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "store/memory/state.h"
 
@@ -28,18 +27,6 @@ class MemoryReader final : public object::Reader {
   base::ByteRange range_;
   std::uint64_t done_ = 0;
 };
-
-base::Result<base::ByteRange> range_of(const object::GetRequest& request, const ObjectInfo& info) {
-  if (request.range) return object::resolve_range(*request.range, info.size);
-  const base::ByteRange whole{.offset = 0, .length = info.size};
-  if (!request.part_number || (info.part_sizes.empty() && *request.part_number == 1)) return whole;
-  const std::size_t index = *request.part_number - std::size_t{1};
-  if (index >= info.part_sizes.size())
-    return base::fail(base::Code::out_of_range, "no such part", base::Scope::object);
-  const auto it = info.part_sizes.begin() + static_cast<std::ptrdiff_t>(index);
-  return base::ByteRange{.offset = std::accumulate(info.part_sizes.begin(), it, std::uint64_t{0}),
-                         .length = *it};
-}
 
 class MemoryStore final : public object::Store {
  public:
@@ -91,7 +78,7 @@ class MemoryStore final : public object::Store {
     const std::lock_guard lock(state_.mutex);
     CO_TRY(SharedVersion found, state_.find(request.name));
     CO_TRY_VOID(object::check_read_conditions(request.conditions, found->info));
-    CO_TRY(const base::ByteRange range, range_of(request, found->info));
+    CO_TRY(const base::ByteRange range, object::requested_range(request, found->info));
     if (!found->bytes)
       co_return base::fail(base::Code::not_resident, "the object is on tape only", base::Scope::object);
     std::unique_ptr<object::Reader> reader = std::make_unique<MemoryReader>(std::move(found), range);

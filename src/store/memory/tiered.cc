@@ -35,30 +35,53 @@ class MemoryArchiveReader final : public object::ArchiveReader {
   std::size_t done_ = 0;
 };
 
+class MemoryLanding final : public object::LandingFile {
+ public:
+  async::Task<std::size_t> read(std::uint64_t offset, base::MutableBytes into) override {
+    const std::lock_guard lock(mutex_);
+    const std::size_t count =
+        std::min<std::size_t>(into.size(), bytes_.size() - std::min(offset, bytes_.size()));
+    std::ranges::copy(base::ByteView(bytes_).subspan(offset, count), into.begin());
+    co_return count;
+  }
+  void append(base::ByteView bytes) {
+    const std::lock_guard lock(mutex_);
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  }
+  /// For the writer, which alone changes them.
+  const base::Bytes& bytes() const { return bytes_; }
+
+ private:
+  std::mutex mutex_;
+  base::Bytes bytes_;
+};
+
 class MemoryRecallWriter final : public object::RecallWriter {
  public:
   MemoryRecallWriter(State& state, SharedVersion stub) : state_(state), stub_(std::move(stub)) {}
+  std::shared_ptr<object::LandingFile> file() override { return landing_; }
   async::Task<void> write(base::ByteView bytes) override {
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+    landing_->append(bytes);
     co_return base::Result<void>{};
   }
   async::Task<object::Identity> commit(const object::Checksum& expected) override {
     if (expected.kind != base::ChecksumKind::sha256 && expected.kind != base::ChecksumKind::crc64nvme)
       co_return base::fail(base::Code::invalid_argument, "a recall is checked by SHA-256 or CRC64NVME");
-    if (bytes_.size() != stub_->info.size || base::digest_of(expected.kind, bytes_) != expected.value)
+    const base::Bytes& bytes = landing_->bytes();
+    if (bytes.size() != stub_->info.size || base::digest_of(expected.kind, bytes) != expected.value)
       co_return base::fail(base::Code::checksum_mismatch, "the recalled bytes fail their checksum",
                            base::Scope::object);
     const std::lock_guard lock(state_.mutex);
     const auto now = state_.find(stub_->info.name);
     if (!now || *now != stub_) co_return changed("the key is not the recorded stub any more");
-    state_.replace(stub_->info.name, stub_->info, std::make_shared<const base::Bytes>(std::move(bytes_)));
+    state_.replace(stub_->info.name, stub_->info, std::make_shared<const base::Bytes>(bytes));
     co_return (*state_.find(stub_->info.name))->identity;
   }
 
  private:
   State& state_;
   SharedVersion stub_;
-  base::Bytes bytes_;
+  std::shared_ptr<MemoryLanding> landing_ = std::make_shared<MemoryLanding>();
 };
 
 class MemoryTiered final : public object::Tiered {

@@ -1,7 +1,5 @@
 #include "store/posix/reader.h"
 
-#include <numeric>
-
 namespace reelway::store::posix {
 
 namespace {
@@ -15,20 +13,6 @@ base::Error changed_meanwhile() {
 }
 
 }  // namespace
-
-base::Result<base::ByteRange> requested_range(const object::GetRequest& request,
-                                              const object::ObjectInfo& info) {
-  const base::ByteRange whole{.offset = 0, .length = info.size};
-  if (request.range) return object::resolve_range(*request.range, info.size);
-  if (!request.part_number) return whole;
-  const std::size_t part = *request.part_number;
-  if (info.part_sizes.empty() && part == 1) return whole;
-  if (part == 0 || part > info.part_sizes.size())
-    return base::fail(base::Code::out_of_range, "no such part", base::Scope::object);
-  const auto first = info.part_sizes.begin();
-  const auto it = first + static_cast<std::ptrdiff_t>(part - 1);
-  return base::ByteRange{.offset = std::accumulate(first, it, std::uint64_t{0}), .length = *it};
-}
 
 std::optional<object::FileSegment> FileReader::file_segment() const {
   return object::FileSegment{

@@ -23,8 +23,4 @@ class FileReader final : public object::Reader {
   std::uint64_t position_;
 };
 
-/// Which bytes a GET asks for. out_of_range for a part or range that does not exist.
-base::Result<base::ByteRange> requested_range(const object::GetRequest& request,
-                                              const object::ObjectInfo& info);
-
 }  // namespace reelway::store::posix

@@ -51,18 +51,37 @@ class FileArchiveReader final : public object::ArchiveReader {
   std::uint64_t position_ = 0;
 };
 
+class FileLanding final : public object::LandingFile {
+ public:
+  FileLanding(Space& space, std::shared_ptr<const Tier::Recall> recall)
+      : space_(space), recall_(std::move(recall)) {}
+  async::Task<std::size_t> read(std::uint64_t offset, base::MutableBytes into) override {
+    co_return co_await async::offload(*space_.options().pool, [&]() -> base::Result<std::size_t> {
+      return in_context(space_.files().read(recall_->file.get(), into, offset), "read a landing file");
+    });
+  }
+
+ private:
+  Space& space_;
+  std::shared_ptr<const Tier::Recall> recall_;
+};
+
 class FileRecallWriter final : public object::RecallWriter {
  public:
   FileRecallWriter(Space& space, Tier& tier, Tier::Recall recall)
       : space_(space),
         tier_(tier),
-        recall_(std::move(recall)),
+        recall_(std::make_shared<Tier::Recall>(std::move(recall))),
         sha256_(base::make_hasher(base::ChecksumKind::sha256)) {}
+
+  std::shared_ptr<object::LandingFile> file() override {
+    return std::make_shared<FileLanding>(space_, recall_);
+  }
 
   async::Task<void> write(base::ByteView bytes) override {
     co_return co_await async::offload(*space_.options().pool, [&]() -> base::Result<void> {
       TRY_VOID(
-          in_context(space_.files().write(recall_.file.get(), bytes, position_), "write a recalled file"));
+          in_context(space_.files().write(recall_->file.get(), bytes, position_), "write a recalled file"));
       position_ += bytes.size();
       sha256_->update(bytes);
       crc64_ = base::crc64nvme(crc64_, bytes);
@@ -72,7 +91,7 @@ class FileRecallWriter final : public object::RecallWriter {
 
   async::Task<object::Identity> commit(const object::Checksum& expected) override {
     CO_TRY_VOID(check(expected));
-    co_return co_await async::offload(*space_.options().pool, [&] { return tier_.commit_recall(recall_); });
+    co_return co_await async::offload(*space_.options().pool, [&] { return tier_.commit_recall(*recall_); });
   }
 
  private:
@@ -93,7 +112,7 @@ class FileRecallWriter final : public object::RecallWriter {
 
   Space& space_;
   Tier& tier_;
-  Tier::Recall recall_;
+  std::shared_ptr<Tier::Recall> recall_;  ///< its file is shared with readers
   std::uint64_t position_ = 0;
   std::unique_ptr<base::Hasher> sha256_;
   std::uint64_t crc64_ = 0;
