@@ -73,6 +73,23 @@ struct CopyRow {
   bool damaged = false;
 };
 
+/// A copy with the object that it is of.
+struct PlacedCopy {
+  CopyRow copy;
+  object::ObjectName name;
+  std::string generation;
+  Disk disk = Disk::resident;
+};
+
+struct PlaceQuery {
+  std::int64_t volume = 0;
+  std::string bucket;  ///< empty: all
+  std::string prefix;
+  std::uint64_t after_block = 0;  ///< those after (block, copy) only
+  std::int64_t after_copy = 0;
+  std::size_t count_max = 0;
+};
+
 /// A copy that counts from its commit on, with what the mover learnt of the object.
 struct CommittedCopy {
   ObjectRow object;  ///< name, identity, sha256, metadata; id 0: known only from a tape
@@ -193,6 +210,8 @@ class Catalog {
   base::Result<void> commit_batch(const BatchCommit& batch);
   base::Result<std::vector<CopyRow>> copies(const std::vector<std::int64_t>& objects);
   base::Result<std::vector<CopyRow>> copies_on(std::int64_t volume);
+  /// The same with their objects, removed ones too, in order of (block, copy).
+  base::Result<std::vector<PlacedCopy>> placed(const PlaceQuery& query);
   base::Result<std::vector<CopyRow>> copies_of_batch(std::int64_t volume, std::uint64_t batch);
   base::Result<void> set_verified(const std::vector<std::int64_t>& copies);
   /// The copy no longer counts; its pool is missing again, at once.

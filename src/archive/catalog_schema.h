@@ -43,6 +43,7 @@ inline constexpr std::array kSchema = {
     " batch BIGINT NOT NULL, verified INTEGER NOT NULL, damaged INTEGER NOT NULL)",
     "CREATE INDEX IF NOT EXISTS copies_object ON copies (object)",
     "CREATE INDEX IF NOT EXISTS copies_volume ON copies (volume, path)",
+    "CREATE INDEX IF NOT EXISTS copies_place ON copies (volume, block, id)",
     "CREATE INDEX IF NOT EXISTS copies_batch ON copies (volume, batch)",
 
     // state: 1 queued, 2 running, 3 done, 4 failed. expiry: of the pin, 0: none.

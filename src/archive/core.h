@@ -98,6 +98,7 @@ class Manager::Core {
   async::Task<StatusView> status_view();
   async::Task<ObjectView> why(object::ObjectName name);
   async::Task<LibraryView> library_view();
+  async::Task<VolumeListing> list_volume(std::string volume, std::string prefix, std::string after);
   async::Task<RecallEstimate> estimate(std::string bucket, std::vector<std::string> keys);
 
   const Environment& environment() const { return env_; }

@@ -13,7 +13,8 @@ using base::Result;
 
 namespace {
 constexpr std::size_t kQueueShown = 100;
-}
+constexpr std::size_t kListPage = 1000;
+}  // namespace
 
 async::Task<StatusView> Manager::Core::status_view() {
   CO_TRY_VOID(co_await absorb_notes());
@@ -201,6 +202,67 @@ async::Task<LibraryView> Manager::Core::library_view() {
          .waited_s = std::chrono::duration<double>(clock().steady_now() - recall.asked).count()});
   }
   co_return view;
+}
+
+namespace {
+
+std::string_view state_of(const PlacedCopy& placed) {
+  if (placed.copy.damaged) return "damaged";
+  if (placed.disk == Disk::removed) return "dead";
+  return placed.copy.verified ? "verified" : "unread";
+}
+
+VolumeEntry entry_of_copy(const PlacedCopy& placed) {
+  const CopyRow& copy = placed.copy;
+  return {.path = copy.path,
+          .member = copy.bundled ? placed.name.bucket + "/" + placed.name.key : std::string{},
+          .name = placed.name,
+          .generation = placed.generation,
+          .bytes = copy.length,
+          .state = std::string(state_of(placed)),
+          .partition = tape::ltfs::kDataPartition,
+          .block = copy.block};
+}
+
+/// "BLOCK:COPY", as list_volume gives it.
+Result<void> read_cursor(const std::string& text, PlaceQuery& query) {
+  if (text.empty()) return {};
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  const auto block = base::parse_decimal(text.substr(0, colon));
+  const auto copy = base::parse_decimal(text.substr(std::min(colon + 1, text.size())));
+  if (!block || !copy) return base::fail(base::Code::invalid_argument, "after: not the `next` of a page");
+  query.after_block = *block;
+  query.after_copy = static_cast<std::int64_t>(*copy);
+  return {};
+}
+
+}  // namespace
+
+async::Task<VolumeListing> Manager::Core::list_volume(std::string volume, std::string prefix,
+                                                      std::string after) {
+  const auto at = std::find_if(volumes_.begin(), volumes_.end(), [&](const auto& each) {
+    return each.first == volume || each.second.uuid == volume;
+  });
+  if (volume.empty() || at == volumes_.end())
+    co_return base::fail(base::Code::not_found,
+                         fmt::format("the catalog knows no volume '{}': `reelway tape volumes` names those "
+                                     "that it knows",
+                                     volume));
+  VolumeListing listing{
+      .barcode = at->first, .uuid = at->second.uuid, .pool = at->second.pool, .entries = {}, .next = {}};
+  const std::size_t slash = std::min(prefix.find('/'), prefix.size());
+  PlaceQuery query{.volume = at->second.id,
+                   .bucket = prefix.substr(0, slash),
+                   .prefix = prefix.substr(std::min(slash + 1, prefix.size())),
+                   .count_max = kListPage};
+  if (!prefix.empty() && query.bucket.empty())
+    co_return base::fail(base::Code::invalid_argument, "prefix: it begins with a bucket's name");
+  CO_TRY_VOID(read_cursor(after, query));
+  CO_TRY(const auto copies, co_await db([&query](Catalog& catalog) { return catalog.placed(query); }));
+  for (const PlacedCopy& placed : copies) listing.entries.push_back(entry_of_copy(placed));
+  if (copies.size() == kListPage)
+    listing.next = fmt::format("{}:{}", copies.back().copy.block, copies.back().copy.id);
+  co_return listing;
 }
 
 }  // namespace reelway::archive
