@@ -108,11 +108,8 @@ json::object to_json(const archive::RecallEstimate& estimate) {
 }
 
 json::object to_json(const archive::ImportView& view) {
-  return {{"volumes", view.volumes},
-          {"objects", view.objects},
-          {"copies", view.copies},
-          {"stubs", view.stubs},
-          {"problems", texts(view.problems)}};
+  return {{"volumes", view.volumes}, {"objects", view.objects},   {"copies", view.copies},
+          {"stubs", view.stubs},     {"policies", view.policies}, {"problems", texts(view.problems)}};
 }
 
 json::object to_json(const archive::VolumeListing& listing) {

@@ -196,6 +196,28 @@ Result<std::vector<CopyRow>> Catalog::copies_of_batch(std::int64_t volume, std::
   });
 }
 
+Result<std::vector<CopyRow>> Catalog::unread(const UnreadQuery& query) {
+  const long long volume = query.volume;
+  const std::string end = catalog_detail::prefix_end(query.prefix);
+  std::string text = fmt::format(
+      "SELECT {} FROM copies c JOIN objects o ON o.id = c.object JOIN policies p ON p.id = o.policy"
+      " WHERE c.verified = 0 AND c.damaged = 0 AND o.disk <> 5 AND p.verify = 'read-back'",
+      CopyFields::kColumns);
+  if (volume != 0) text += " AND c.volume = :volume";
+  if (!query.with_imported) text += " AND c.batch > 0";
+  if (!query.bucket.empty()) text += " AND o.bucket = :bucket AND o.key >= :prefix";
+  if (!query.bucket.empty() && !end.empty()) text += " AND o.key < :end";
+  return guarded("unread", [&]() -> Result<std::vector<CopyRow>> {
+    return collect<CopyFields>(state_->sql, text, [&](soci::statement& statement) {
+      if (volume != 0) statement.exchange(use(volume));
+      if (query.bucket.empty()) return;
+      statement.exchange(use(query.bucket));
+      statement.exchange(use(query.prefix));
+      if (!end.empty()) statement.exchange(use(end));
+    });
+  });
+}
+
 Result<void> Catalog::set_verified(const std::vector<std::int64_t>& copies) {
   return transacted(state_->sql, "set_verified", [&]() -> Result<void> {
     execute_by_id(state_->sql, "UPDATE copies SET verified = 1 WHERE id = :id AND damaged = 0", copies);

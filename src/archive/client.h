@@ -22,6 +22,7 @@ struct Policy {
   std::uint64_t batch_bytes = 10ull << 30;  ///< ... or so many bytes
   std::uint64_t bundle_below_bytes = 64ull << 20;
   std::string verify = "read-back";  ///< lbp | read-back | none
+  friend bool operator==(const Policy&, const Policy&) = default;
 };
 
 struct CopyView {
@@ -147,6 +148,7 @@ struct ImportView {
   std::uint64_t objects = 0;  ///< current objects, each counted once
   std::uint64_t copies = 0;
   std::uint64_t stubs = 0;            ///< objects missing on disk, whose stub was made
+  std::uint64_t policies = 0;         ///< that were set as the tapes say
   std::vector<std::string> problems;  ///< at most 100
 };
 

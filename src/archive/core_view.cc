@@ -57,7 +57,9 @@ std::string explain_waiting(const ObjectRow& row, const Policy& policy, base::Ti
 async::Task<ObjectView> Manager::Core::why(object::ObjectName name) {
   CO_TRY_VOID(co_await absorb_notes());
   ObjectView view{.name = name, .generation = {}, .state = "resident", .copies = {}, .explanation = {}};
-  const PolicyRow* policy = policy_of(policies_, name);
+  const PolicyRow* found = policy_of(policies_, name);
+  const auto policy =
+      found == nullptr ? std::nullopt : std::optional(*found);  // they may change while we wait
   CO_TRY(const auto row, co_await db([&](Catalog& catalog) { return catalog.find(name); }));
   if (!row) {
     auto head = co_await env_.store.head({.name = name, .conditions = {}});
@@ -70,8 +72,8 @@ async::Task<ObjectView> Manager::Core::why(object::ObjectName name) {
           "a stub lies at this key, but the catalog knows nothing of it: `reelway tape import` reads the "
           "tapes";
     } else {
-      view.explanation = policy == nullptr ? "it is on disk only: no policy archives its bucket and prefix"
-                                           : "it is on disk only: the archive has not seen it yet";
+      view.explanation = !policy ? "it is on disk only: no policy archives its bucket and prefix"
+                                 : "it is on disk only: the archive has not seen it yet";
     }
     co_return view;
   }
@@ -111,7 +113,7 @@ async::Task<ObjectView> Manager::Core::why(object::ObjectName name) {
                                             "tape import`; to give it up, store the key anew through S3",
                                             on_tape)
                                       : "its disk copy is being dropped";
-  } else if (!row->missing.empty() && policy != nullptr) {
+  } else if (!row->missing.empty() && policy) {
     const bool in_batch = in_batch_.contains(row->id);
     view.state = in_batch ? "archiving" : counted > 0 ? "dual" : "resident";
     view.explanation = fmt::format("it is on disk with {}; {}", on_tape,
@@ -120,8 +122,8 @@ async::Task<ObjectView> Manager::Core::why(object::ObjectName name) {
     view.state = counted > 0 ? "dual" : "resident";
     const auto pin = pins_.find(name);
     const Result<void> evictable =
-        policy == nullptr ? Result<void>(base::fail(base::Code::precondition_failed, "no policy archives it"))
-                          : check_evictable(policy->policy, *row, copies);
+        !policy ? Result<void>(base::fail(base::Code::precondition_failed, "no policy archives it"))
+                : check_evictable(policy->policy, *row, on_trusted(copies));
     view.explanation = fmt::format("it is on disk and archived ({}); ", on_tape);
     if (pin != pins_.end())
       view.explanation += "it was restored until " + base::to_iso8601(pin->second.expiry);
