@@ -143,6 +143,8 @@ class Demo:
         known = report["objects"]
         if known != len(self.files):
             raise Failed(f"{known} of {len(self.files)} objects came back from the tapes: {report}")
+        if report["policies"] != 1:
+            raise Failed(f"the archive policy did not come back from the tapes: {report}")
         self.server.cli("archive", "recall", "--bucket", BUCKET, "--days", "0", "--wait")
         say("deleted", f"the catalog: rebuilt from the tapes, {known} of {len(self.files)} objects")
 

@@ -110,6 +110,17 @@ async::Task<json::object> library(archive::Client& archive, json::object object)
   co_return to_json(view);
 }
 
+async::Task<json::object> list_volume(archive::Client& archive, json::object object) {
+  Members members(object);
+  auto volume = members.text("volume", true);
+  auto prefix = members.text("prefix", false);
+  auto after = members.text("after", false);
+  CO_TRY_VOID(members.finish());
+  CO_TRY(const auto listing,
+         co_await archive.list_volume(std::move(volume), std::move(prefix), std::move(after)));
+  co_return to_json(listing);
+}
+
 async::Task<json::object> import(archive::Client& archive, json::object object) {
   Members members(object);
   const bool without_stubs = members.flag("without_stubs");
@@ -134,6 +145,7 @@ constexpr std::array kCommands{
     CommandRow{"archive/recall", recall},
     CommandRow{"archive/estimate", estimate},
     CommandRow{"tape/library", library},
+    CommandRow{"tape/ls", list_volume},
     CommandRow{"tape/import", import},
     CommandRow{"tape/verify", verify},
 };

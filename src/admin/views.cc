@@ -49,6 +49,13 @@ json::object to_json(const archive::QueueView& entry) {
           {"barcode", entry.barcode}, {"state", entry.state},        {"waited_s", entry.waited_s}};
 }
 
+json::object to_json(const archive::VolumeEntry& entry) {
+  return {
+      {"state", entry.state},           {"partition", entry.partition},  {"block", entry.block},
+      {"bytes", entry.bytes},           {"bucket", entry.name.bucket},   {"key", printable(entry.name.key)},
+      {"generation", entry.generation}, {"path", printable(entry.path)}, {"member", printable(entry.member)}};
+}
+
 template <class T>
 json::array list(const std::vector<T>& values) {
   json::array out;
@@ -101,11 +108,16 @@ json::object to_json(const archive::RecallEstimate& estimate) {
 }
 
 json::object to_json(const archive::ImportView& view) {
-  return {{"volumes", view.volumes},
-          {"objects", view.objects},
-          {"copies", view.copies},
-          {"stubs", view.stubs},
-          {"problems", texts(view.problems)}};
+  return {{"volumes", view.volumes}, {"objects", view.objects},   {"copies", view.copies},
+          {"stubs", view.stubs},     {"policies", view.policies}, {"problems", texts(view.problems)}};
+}
+
+json::object to_json(const archive::VolumeListing& listing) {
+  return {{"barcode", listing.barcode},
+          {"uuid", listing.uuid},
+          {"pool", listing.pool},
+          {"entries", list(listing.entries)},
+          {"next", listing.next}};
 }
 
 json::object to_json(const archive::LibraryView& view) {

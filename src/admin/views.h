@@ -12,6 +12,7 @@ boost::json::object to_json(const archive::StatusView& status);
 boost::json::object to_json(const archive::ObjectView& view);
 boost::json::object to_json(const archive::EvictOutcome& outcome);
 boost::json::object to_json(const archive::RecallEstimate& estimate);
+boost::json::object to_json(const archive::VolumeListing& listing);
 boost::json::object to_json(const archive::ImportView& view);
 boost::json::object to_json(const archive::LibraryView& view);
 

@@ -13,14 +13,10 @@ namespace json = boost::json;
 
 namespace {
 
-/// Names with control characters would play with the terminal.
 std::string cell(const json::value& value) {
   if (value.is_null()) return "-";
   if (value.is_double()) return fmt::format("{:.2f}", value.get_double());
-  if (!value.is_string()) return json::serialize(value);
-  std::string out;
-  for (const char c : value.get_string()) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  return out.empty() ? "-" : out;
+  return value.is_string() ? one_line(value.get_string()) : json::serialize(value);
 }
 
 std::string table(const json::array& rows) {
@@ -58,6 +54,12 @@ std::string section(std::string_view name, const json::array& list) {
 }
 
 }  // namespace
+
+std::string one_line(std::string_view text) {
+  std::string out;
+  for (const char c : text) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  return out.empty() ? "-" : out;
+}
 
 std::string for_people(const json::object& answer) {
   std::string out;

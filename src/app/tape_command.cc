@@ -1,8 +1,11 @@
 // `reelway tape ...` (a running server's library) and `reelway vtl ...` (a virtual library that no server has
 // open).
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <boost/json.hpp>
+#include <cstdio>
 #include <memory>
 
 #include "app/print.h"
@@ -16,6 +19,7 @@ namespace json = boost::json;
 namespace {
 
 struct TapeOptions : RemoteOptions {
+  std::string volume;
   std::string bucket;
   std::string prefix;
   bool without_stubs = false;
@@ -33,6 +37,55 @@ base::Result<Exit> run_volumes(const TapeOptions& options) {
   TRY(const auto answer, call_admin(options, "tape/library", {}));
   const auto* volumes = answer.if_contains("cartridges");
   print_answer({{"volumes", volumes ? *volumes : json::value(json::array{})}}, options.as_json);
+  return Exit::done;
+}
+
+std::string_view text_of(const json::object& entry, std::string_view name) {
+  const auto* value = entry.if_contains(name);
+  return value && value->is_string() ? std::string_view(value->get_string()) : std::string_view{};
+}
+
+std::uint64_t number_of(const json::object& entry, std::string_view name) {
+  const auto* value = entry.if_contains(name);
+  return value && value->is_number() ? value->to_number<std::uint64_t>() : 0;
+}
+
+/// "verified  1:12345  4096  bucket/key  generation  /path on the volume"
+std::string line_of(const json::object& entry) {
+  const std::string object = fmt::format("{}/{}", text_of(entry, "bucket"), text_of(entry, "key"));
+  const std::string place = fmt::format("{}:{}", number_of(entry, "partition"), number_of(entry, "block"));
+  return fmt::format("{:<8}  {:<10}  {:>12}  {}  {}  {}\n", text_of(entry, "state"), place,
+                     number_of(entry, "bytes"), one_line(object), text_of(entry, "generation"),
+                     one_line(text_of(entry, "path")));
+}
+
+void print_text(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+/// Page by page: a volume may hold millions of copies. As JSON it is one document all the same.
+base::Result<Exit> run_ls(const TapeOptions& options) {
+  bool first_page = true;
+  bool first_entry = true;
+  std::string after;
+  do {
+    TRY(auto answer, call_admin(options, "tape/ls",
+                                {{"volume", options.volume}, {"prefix", options.prefix}, {"after", after}}));
+    const json::array entries = answer["entries"].is_array() ? answer["entries"].get_array() : json::array{};
+    after = text_of(answer, "next");
+    if (options.as_json && first_page) {
+      const json::object head{
+          {"barcode", answer["barcode"]}, {"uuid", answer["uuid"]}, {"pool", answer["pool"]}};
+      std::string text = json::serialize(head);
+      text.pop_back();
+      print_text(text + ",\"entries\":[");
+    }
+    for (const json::value& entry : entries) {
+      if (!options.as_json) print_text(line_of(entry.as_object()));
+      if (options.as_json) print_text((first_entry ? "" : ",") + json::serialize(entry));
+      first_entry = false;
+    }
+    first_page = false;
+  } while (!after.empty());
+  if (options.as_json) print_text("]}\n");
   return Exit::done;
 }
 
@@ -67,6 +120,11 @@ void add_tape(CLI::App& app, Action& action) {
   tape->require_subcommand(1);
   add_command(*tape, "library", "Slots, drives, cartridges and the queue", action, run_library);
   add_command(*tape, "volumes", "The cartridges: pool, state, fill, copies", action, run_volumes);
+  const auto ls = add_command(*tape, "ls", "What lies on a volume, by the catalog", action, run_ls);
+  auto& ls_command = *tape->get_subcommand("ls");
+  ls_command.add_option("volume", ls->volume, "Its barcode, or its LTFS UUID")->required();
+  ls_command.add_option("prefix", ls->prefix, "Only objects of this bucket, or with this beginning")
+      ->type_name("BUCKET[/KEY]");
   const auto import =
       add_command(*tape, "import", "Rebuild the catalog from the tapes alone", action, run_import);
   tape->get_subcommand("import")->add_flag("--without-stubs", import->without_stubs,

@@ -18,6 +18,7 @@ using catalog_detail::from_db;
 using catalog_detail::guarded;
 using catalog_detail::join_pools;
 using catalog_detail::split_pools;
+using catalog_detail::time_from_db;
 using catalog_detail::to_db;
 using catalog_detail::transacted;
 using soci::into;
@@ -86,18 +87,25 @@ namespace {
 
 Result<void> migrate(soci::session& sql) {
   return transacted(sql, "schema", [&]() -> Result<void> {
-    for (const char* statement : catalog_detail::kSchema) sql << statement;
-    int version = 0;
+    sql << "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)";
+    int version = 0;  // of a new one
     soci::indicator indicator = soci::i_null;
     sql << "SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'schema'", into(version, indicator);
-    if (!sql.got_data()) {
-      sql << "INSERT INTO meta (name, value) VALUES ('schema', '" << catalog_detail::kSchemaVersion << "')";
-    } else if (version > catalog_detail::kSchemaVersion) {
+    if (version > catalog_detail::kSchemaVersion) {
       return base::fail(Code::internal,
                         fmt::format("the catalog has schema {}, this reelway knows {}: use a newer one",
                                     version, catalog_detail::kSchemaVersion),
                         base::Scope::node);
     }
+    if (version == 1) {
+      for (const char* statement : catalog_detail::kStepsTo2) sql << statement;
+    }
+    for (const char* statement : catalog_detail::kSchema) sql << statement;
+    const std::string now = std::to_string(catalog_detail::kSchemaVersion);
+    sql << "INSERT INTO meta (name, value) VALUES ('schema', :version) ON CONFLICT (name) DO UPDATE SET "
+           "value "
+           "= excluded.value",
+        use(now);
     return {};
   });
 }
@@ -127,80 +135,15 @@ Result<std::unique_ptr<Catalog>> Catalog::open(const std::filesystem::path& fold
   });
 }
 
-// ---- policies ----
-
-Result<PolicyRow> Catalog::put_policy(const Policy& policy) {
-  auto& sql = state_->sql;
-  return transacted(sql, "put_policy", [&]() -> Result<PolicyRow> {
-    const std::string pools = join_pools(policy.pools);
-    const long long minimum_age = policy.minimum_age_s;
-    const long long batch_age = policy.batch_age_s;
-    const long long batch_count = to_db(policy.batch_count);
-    const long long batch_bytes = to_db(policy.batch_bytes);
-    const long long bundle_below = to_db(policy.bundle_below_bytes);
-    sql << "INSERT INTO policies (bucket, prefix, pools, minimum_age, batch_age, batch_count, batch_bytes, "
-           "bundle_below, verify)"
-           " VALUES (:bucket, :prefix, :pools, :minimum_age, :batch_age, :batch_count, :batch_bytes, "
-           ":bundle_below, :verify)"
-           " ON CONFLICT (bucket, prefix) DO UPDATE SET pools = excluded.pools, minimum_age = "
-           "excluded.minimum_age,"
-           " batch_age = excluded.batch_age, batch_count = excluded.batch_count, batch_bytes = "
-           "excluded.batch_bytes,"
-           " bundle_below = excluded.bundle_below, verify = excluded.verify",
-        use(policy.bucket), use(policy.prefix), use(pools), use(minimum_age), use(batch_age),
-        use(batch_count), use(batch_bytes), use(bundle_below), use(policy.verify);
-    long long id = 0;
-    sql << "SELECT id FROM policies WHERE bucket = :bucket AND prefix = :prefix", use(policy.bucket),
-        use(policy.prefix), into(id);
-    return PolicyRow{id, policy};
-  });
-}
-
-Result<void> Catalog::remove_policy(const std::string& bucket, const std::string& prefix) {
-  auto& sql = state_->sql;
-  return transacted(sql, "remove_policy", [&]() -> Result<void> {
-    sql << "UPDATE objects SET policy = 0, missing = '' WHERE policy IN (SELECT id FROM policies WHERE "
-           "bucket = :bucket AND prefix = :prefix)",
-        use(bucket), use(prefix);
-    sql << "DELETE FROM policies WHERE bucket = :bucket AND prefix = :prefix", use(bucket), use(prefix);
-    return {};
-  });
-}
-
 namespace {
 
-struct PolicyFields {
-  long long id = 0, minimum_age = 0, batch_age = 0, batch_count = 0, batch_bytes = 0, bundle_below = 0;
-  std::string bucket, prefix, pools, verify;
-  void bind(soci::statement& statement) {
-    statement.exchange(into(id));
-    statement.exchange(into(bucket));
-    statement.exchange(into(prefix));
-    statement.exchange(into(pools));
-    statement.exchange(into(minimum_age));
-    statement.exchange(into(batch_age));
-    statement.exchange(into(batch_count));
-    statement.exchange(into(batch_bytes));
-    statement.exchange(into(bundle_below));
-    statement.exchange(into(verify));
-  }
-  PolicyRow row() const {
-    return {id, Policy{.bucket = bucket,
-                       .prefix = prefix,
-                       .pools = split_pools(pools),
-                       .minimum_age_s = static_cast<std::uint32_t>(minimum_age),
-                       .batch_age_s = static_cast<std::uint32_t>(batch_age),
-                       .batch_count = from_db(batch_count),
-                       .batch_bytes = from_db(batch_bytes),
-                       .bundle_below_bytes = from_db(bundle_below),
-                       .verify = verify}};
-  }
-};
-
 struct VolumeFields {
-  long long id = 0, bytes = 0, capacity = 0, batches = 0, end_block = 0, block_bytes = 0;
+  static constexpr const char* kColumns =
+      "id, barcode, uuid, serial, pool, state, bytes, capacity, batches, end_block, block_bytes, "
+      "medium_serial, policies_at";
+  long long id = 0, bytes = 0, capacity = 0, batches = 0, end_block = 0, block_bytes = 0, policies_at = 0;
   int state = 0;
-  std::string barcode, uuid, serial, pool;
+  std::string barcode, uuid, serial, pool, medium_serial;
   void bind(soci::statement& statement) {
     statement.exchange(into(id));
     statement.exchange(into(barcode));
@@ -213,19 +156,23 @@ struct VolumeFields {
     statement.exchange(into(batches));
     statement.exchange(into(end_block));
     statement.exchange(into(block_bytes));
+    statement.exchange(into(medium_serial));
+    statement.exchange(into(policies_at));
   }
   VolumeRow row() const {
     return {.id = id,
             .barcode = barcode,
             .uuid = uuid,
             .serial = serial,
+            .medium_serial = medium_serial,
             .pool = pool,
             .state = static_cast<VolumeState>(state),
             .bytes = from_db(bytes),
             .capacity_bytes = from_db(capacity),
             .batches = from_db(batches),
             .end_block = from_db(end_block),
-            .block_bytes = static_cast<std::uint32_t>(block_bytes)};
+            .block_bytes = static_cast<std::uint32_t>(block_bytes),
+            .policies_at = time_from_db(policies_at)};
   }
 };
 
@@ -243,25 +190,13 @@ struct VolumeCountFields {
 
 }  // namespace
 
-Result<std::vector<PolicyRow>> Catalog::policies() {
-  return guarded("policies", [&]() -> Result<std::vector<PolicyRow>> {
-    return catalog_detail::collect<PolicyFields>(state_->sql,
-                                                 "SELECT id, bucket, prefix, pools, minimum_age, batch_age, "
-                                                 "batch_count, batch_bytes, bundle_below, verify"
-                                                 " FROM policies ORDER BY bucket, prefix",
-                                                 [](soci::statement&) {});
-  });
-}
-
 // ---- volumes ----
 
 Result<std::vector<VolumeRow>> Catalog::volumes() {
   return guarded("volumes", [&]() -> Result<std::vector<VolumeRow>> {
-    return catalog_detail::collect<VolumeFields>(state_->sql,
-                                                 "SELECT id, barcode, uuid, serial, pool, state, bytes, "
-                                                 "capacity, batches, end_block, block_bytes FROM volumes"
-                                                 " ORDER BY barcode",
-                                                 [](soci::statement&) {});
+    return catalog_detail::collect<VolumeFields>(
+        state_->sql, fmt::format("SELECT {} FROM volumes ORDER BY barcode", VolumeFields::kColumns),
+        [](soci::statement&) {});
   });
 }
 
@@ -274,17 +209,20 @@ VolumeRow store_volume(soci::session& sql, VolumeRow volume) {
   const long long batches = to_db(volume.batches);
   const long long end_block = to_db(volume.end_block);
   const long long block_bytes = volume.block_bytes;
+  const long long policies_at = to_db(volume.policies_at);
   sql << "INSERT INTO volumes (barcode, uuid, serial, pool, state, bytes, capacity, batches, end_block, "
-         "block_bytes)"
+         "block_bytes, medium_serial, policies_at)"
          " VALUES (:barcode, :uuid, :serial, :pool, :state, :bytes, :capacity, :batches, :end_block, "
-         ":block_bytes)"
+         ":block_bytes, :medium_serial, :policies_at)"
          " ON CONFLICT (barcode) DO UPDATE SET uuid = excluded.uuid, serial = excluded.serial, pool = "
          "excluded.pool, state = excluded.state,"
          " bytes = excluded.bytes, capacity = excluded.capacity, batches = excluded.batches, end_block = "
          "excluded.end_block,"
-         " block_bytes = excluded.block_bytes",
+         " block_bytes = excluded.block_bytes, medium_serial = excluded.medium_serial, policies_at = "
+         "excluded.policies_at",
       use(volume.barcode), use(volume.uuid), use(volume.serial), use(volume.pool), use(state), use(bytes),
-      use(capacity), use(batches), use(end_block), use(block_bytes);
+      use(capacity), use(batches), use(end_block), use(block_bytes), use(volume.medium_serial),
+      use(policies_at);
   long long id = 0;
   sql << "SELECT id FROM volumes WHERE barcode = :barcode", use(volume.barcode), into(id);
   volume.id = id;

@@ -23,14 +23,23 @@ struct PolicyRow {
   Policy policy;
 };
 
+/// A policy as it was last set or removed.
+struct PolicyChange {
+  Policy policy;
+  bool removed = false;  ///< only bucket and prefix of the policy count
+  base::TimePoint at{};  ///< later changes have later times, whatever the clock did
+  friend bool operator==(const PolicyChange&, const PolicyChange&) = default;
+};
+
 enum class VolumeState : std::uint8_t { blank, active, full, damaged, foreign };
 std::string_view to_string(VolumeState state);
 
 struct VolumeRow {
   std::int64_t id = 0;
   std::string barcode;
-  std::string uuid;
-  std::string serial;
+  std::string uuid;           ///< of the LTFS volume; empty: not formatted yet, or never seen
+  std::string serial;         ///< of VOL1
+  std::string medium_serial;  ///< of the cartridge memory; empty: not known
   std::string pool;
   VolumeState state = VolumeState::blank;
   std::uint64_t bytes = 0;           ///< used on the data partition
@@ -38,6 +47,7 @@ struct VolumeRow {
   std::uint64_t batches = 0;         ///< the last batch manifest that the catalog knows
   std::uint64_t end_block = 0;       ///< after that manifest
   std::uint32_t block_bytes = 0;
+  base::TimePoint policies_at{};  ///< the last change of policies that its journal has
 };
 
 /// What stands at the key on disk. `removed` rows are deleted or replaced objects: their copies are waste.
@@ -68,9 +78,34 @@ struct CopyRow {
   std::uint64_t length = 0;
   std::uint64_t block = 0;      ///< on the data partition, of the first byte
   std::uint64_t end_block = 0;  ///< after the last byte's block
-  std::uint64_t batch = 0;
+  std::uint64_t batch = 0;      ///< the manifest that it came with; 0: from an import of all volumes
   bool verified = false;
   bool damaged = false;
+};
+
+/// A copy with the object that it is of.
+struct PlacedCopy {
+  CopyRow copy;
+  object::ObjectName name;
+  std::string generation;
+  Disk disk = Disk::resident;
+};
+
+struct PlaceQuery {
+  std::int64_t volume = 0;
+  std::string bucket;  ///< empty: all
+  std::string prefix;
+  std::uint64_t after_block = 0;  ///< those after (block, copy) only
+  std::int64_t after_copy = 0;
+  std::size_t count_max = 0;
+};
+
+/// Copies of current objects that were never read back although their policy wants it.
+struct UnreadQuery {
+  std::int64_t volume = 0;     ///< 0: any
+  std::string bucket;          ///< empty: any
+  std::string prefix;          ///< of keys
+  bool with_imported = false;  ///< also those that an import of all volumes found
 };
 
 /// A copy that counts from its commit on, with what the mover learnt of the object.
@@ -150,9 +185,13 @@ class Catalog {
   Catalog(const Catalog&) = delete;
   Catalog& operator=(const Catalog&) = delete;
 
-  base::Result<PolicyRow> put_policy(const Policy& policy);
-  base::Result<void> remove_policy(const std::string& bucket, const std::string& prefix);
+  base::Result<PolicyRow> put_policy(const Policy& policy, base::TimePoint now);
+  base::Result<void> remove_policy(const std::string& bucket, const std::string& prefix, base::TimePoint now);
   base::Result<std::vector<PolicyRow>> policies();
+  /// Sets and removals after that time, oldest first.
+  base::Result<std::vector<PolicyChange>> policy_changes(base::TimePoint after);
+  /// As a tape has it; false when the catalog has the same change or a later one of that bucket and prefix.
+  base::Result<bool> take_policy(const PolicyChange& change);
 
   base::Result<std::vector<VolumeRow>> volumes();
   /// By barcode; fills the id.
@@ -193,7 +232,10 @@ class Catalog {
   base::Result<void> commit_batch(const BatchCommit& batch);
   base::Result<std::vector<CopyRow>> copies(const std::vector<std::int64_t>& objects);
   base::Result<std::vector<CopyRow>> copies_on(std::int64_t volume);
+  /// The same with their objects, removed ones too, in order of (block, copy).
+  base::Result<std::vector<PlacedCopy>> placed(const PlaceQuery& query);
   base::Result<std::vector<CopyRow>> copies_of_batch(std::int64_t volume, std::uint64_t batch);
+  base::Result<std::vector<CopyRow>> unread(const UnreadQuery& query);
   base::Result<void> set_verified(const std::vector<std::int64_t>& copies);
   /// The copy no longer counts; its pool is missing again, at once.
   base::Result<void> set_damaged(std::int64_t copy);

@@ -144,6 +144,48 @@ Result<std::vector<CopyRow>> Catalog::copies_on(std::int64_t volume) {
   });
 }
 
+namespace {
+
+struct PlacedFields {
+  CopyFields copy;
+  std::string bucket, key, generation;
+  int disk = 0;
+  void bind(soci::statement& statement) {
+    copy.bind(statement);
+    for (auto* text : {&bucket, &key, &generation}) statement.exchange(into(*text));
+    statement.exchange(into(disk));
+  }
+  PlacedCopy row() const {
+    return {
+        .copy = copy.row(), .name = {bucket, key}, .generation = generation, .disk = static_cast<Disk>(disk)};
+  }
+};
+
+}  // namespace
+
+Result<std::vector<PlacedCopy>> Catalog::placed(const PlaceQuery& query) {
+  const long long volume = query.volume;
+  const long long block = to_db(query.after_block);
+  const long long copy = query.after_copy;
+  const std::string end = catalog_detail::prefix_end(query.prefix);
+  std::string text = fmt::format(
+      "SELECT {}, o.bucket, o.key, o.generation, o.disk FROM copies c JOIN objects o ON o.id = c.object"
+      " WHERE c.volume = :volume AND (c.block, c.id) > (:block, :copy)",
+      CopyFields::kColumns);
+  if (!query.bucket.empty()) text += " AND o.bucket = :bucket AND o.key >= :prefix";
+  if (!query.bucket.empty() && !end.empty()) text += " AND o.key < :end";
+  text += fmt::format(" ORDER BY c.block, c.id LIMIT {}", query.count_max);
+  return guarded("placed", [&]() -> Result<std::vector<PlacedCopy>> {
+    return collect<PlacedFields>(state_->sql, text, [&](soci::statement& statement) {
+      for (const auto* number : {&volume, &block, &copy}) statement.exchange(use(*number));
+      if (query.bucket.empty()) return;
+      statement.exchange(use(query.bucket));
+      statement.exchange(use(query.prefix));
+      if (!end.empty()) statement.exchange(use(end));
+    });
+  });
+}
+
 Result<std::vector<CopyRow>> Catalog::copies_of_batch(std::int64_t volume, std::uint64_t batch) {
   return guarded("copies_of_batch", [&]() -> Result<std::vector<CopyRow>> {
     return collect_by_id<CopyFields>(
@@ -151,6 +193,28 @@ Result<std::vector<CopyRow>> Catalog::copies_of_batch(std::int64_t volume, std::
         fmt::format("SELECT {} FROM copies c WHERE c.volume = :id AND c.batch = {}", CopyFields::kColumns,
                     batch),
         {volume});
+  });
+}
+
+Result<std::vector<CopyRow>> Catalog::unread(const UnreadQuery& query) {
+  const long long volume = query.volume;
+  const std::string end = catalog_detail::prefix_end(query.prefix);
+  std::string text = fmt::format(
+      "SELECT {} FROM copies c JOIN objects o ON o.id = c.object JOIN policies p ON p.id = o.policy"
+      " WHERE c.verified = 0 AND c.damaged = 0 AND o.disk <> 5 AND p.verify = 'read-back'",
+      CopyFields::kColumns);
+  if (volume != 0) text += " AND c.volume = :volume";
+  if (!query.with_imported) text += " AND c.batch > 0";
+  if (!query.bucket.empty()) text += " AND o.bucket = :bucket AND o.key >= :prefix";
+  if (!query.bucket.empty() && !end.empty()) text += " AND o.key < :end";
+  return guarded("unread", [&]() -> Result<std::vector<CopyRow>> {
+    return collect<CopyFields>(state_->sql, text, [&](soci::statement& statement) {
+      if (volume != 0) statement.exchange(use(volume));
+      if (query.bucket.empty()) return;
+      statement.exchange(use(query.bucket));
+      statement.exchange(use(query.prefix));
+      if (!end.empty()) statement.exchange(use(end));
+    });
   });
 }
 

@@ -1,27 +1,27 @@
 #pragma once
-// The catalog's schema, the same for every database. A change of it raises kSchemaVersion and adds its steps
-// to catalog.cc.
+// The catalog's schema, the same for every database. A change of it raises kSchemaVersion and adds the steps
+// that lead there from the version before.
 
 #include <array>
 
 namespace reelway::archive::catalog_detail {
 
-inline constexpr int kSchemaVersion = 1;
+inline constexpr int kSchemaVersion = 2;
 
 inline constexpr std::array kSchema = {
-    "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
-
     "CREATE TABLE IF NOT EXISTS policies (id INTEGER PRIMARY KEY, bucket TEXT NOT NULL, prefix TEXT NOT "
     "NULL, pools TEXT NOT NULL,"
     " minimum_age BIGINT NOT NULL, batch_age BIGINT NOT NULL, batch_count BIGINT NOT NULL, batch_bytes "
     "BIGINT NOT NULL,"
-    " bundle_below BIGINT NOT NULL, verify TEXT NOT NULL, UNIQUE (bucket, prefix))",
+    " bundle_below BIGINT NOT NULL, verify TEXT NOT NULL, changed BIGINT NOT NULL DEFAULT 1, removed INTEGER "
+    "NOT NULL DEFAULT 0, UNIQUE (bucket, prefix))",
 
     "CREATE TABLE IF NOT EXISTS volumes (id INTEGER PRIMARY KEY, barcode TEXT NOT NULL UNIQUE, uuid TEXT NOT "
     "NULL, serial TEXT NOT NULL,"
     " pool TEXT NOT NULL, state INTEGER NOT NULL, bytes BIGINT NOT NULL, capacity BIGINT NOT NULL, batches "
     "BIGINT NOT NULL,"
-    " end_block BIGINT NOT NULL, block_bytes BIGINT NOT NULL)",
+    " end_block BIGINT NOT NULL, block_bytes BIGINT NOT NULL, medium_serial TEXT NOT NULL DEFAULT '', "
+    "policies_at BIGINT NOT NULL DEFAULT 0)",
 
     // disk: 0 resident, 1 evicting, 2 evicted, 3 conflict, 4 lost, 5 removed. missing: pools without a
     // counted copy, joined by commas.
@@ -43,6 +43,8 @@ inline constexpr std::array kSchema = {
     " batch BIGINT NOT NULL, verified INTEGER NOT NULL, damaged INTEGER NOT NULL)",
     "CREATE INDEX IF NOT EXISTS copies_object ON copies (object)",
     "CREATE INDEX IF NOT EXISTS copies_volume ON copies (volume, path)",
+    "CREATE INDEX IF NOT EXISTS copies_place ON copies (volume, block, id)",
+    "CREATE INDEX IF NOT EXISTS copies_unread ON copies (volume) WHERE verified = 0 AND damaged = 0",
     "CREATE INDEX IF NOT EXISTS copies_batch ON copies (volume, batch)",
 
     // state: 1 queued, 2 running, 3 done, 4 failed. expiry: of the pin, 0: none.
@@ -57,6 +59,14 @@ inline constexpr std::array kSchema = {
     // Deaths that are not written to these volumes yet.
     "CREATE TABLE IF NOT EXISTS journal (volume BIGINT NOT NULL, object BIGINT NOT NULL, PRIMARY KEY "
     "(volume, object))",
+};
+
+/// From 1 to 2: what a volume is known by, and policies as tapes carry them.
+inline constexpr std::array kStepsTo2 = {
+    "ALTER TABLE policies ADD COLUMN changed BIGINT NOT NULL DEFAULT 1",
+    "ALTER TABLE policies ADD COLUMN removed INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE volumes ADD COLUMN medium_serial TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE volumes ADD COLUMN policies_at BIGINT NOT NULL DEFAULT 0",
 };
 
 }  // namespace reelway::archive::catalog_detail

@@ -1,6 +1,7 @@
 #include "archive/catalog.h"
 
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 #include <stdlib.h>
 
 #include "archive/policy.h"
@@ -17,7 +18,7 @@ class CatalogTest : public ::testing::Test {
     Policy policy;
     policy.bucket = "b";
     policy.pools = {"one", "two"};
-    policy_ = catalog_->put_policy(policy)->id;
+    policy_ = catalog_->put_policy(policy, {})->id;
     for (const char* pool : {"one", "two"}) {
       VolumeRow row;
       row.barcode = std::string(pool) + "L9";
@@ -208,6 +209,103 @@ TEST_F(CatalogTest, TheQueueOfRecallsSurvives) {
   EXPECT_EQ(catalog_->expired_pins(base::TimePoint{std::chrono::seconds{50}}, 10)->size(), 1U);
   ASSERT_TRUE(catalog_->remove({row}));
   EXPECT_TRUE(catalog_->open_requests()->empty()) << "nobody recalls what was deleted";
+}
+
+TEST_F(CatalogTest, PolicyChangesAreOrderedWhateverTheClockDoes) {
+  Policy policy;
+  policy.bucket = "b";
+  policy.prefix = "p/";
+  policy.pools = {"one"};
+  const base::TimePoint late{std::chrono::seconds{1000}};
+  ASSERT_TRUE(catalog_->put_policy(policy, late));
+  ASSERT_TRUE(catalog_->remove_policy("b", "p/", base::TimePoint{}));  // the clock went back
+  ASSERT_TRUE(catalog_->remove_policy("b", "never there", late));
+  const auto changes = catalog_->policy_changes(late).value();
+  ASSERT_EQ(changes.size(), 1U);
+  EXPECT_TRUE(changes[0].removed);
+  EXPECT_GT(changes[0].at, late);
+  EXPECT_EQ(catalog_->policies()->size(), 1U);
+  EXPECT_EQ(catalog_->policy_changes({})->size(), 2U);
+  reopen();
+  EXPECT_EQ(catalog_->policy_changes({})->size(), 2U) << "a removal is remembered";
+
+  PolicyChange told{.policy = policy, .removed = false, .at = late};
+  EXPECT_FALSE(catalog_->take_policy(told).value()) << "a tape that knows less";
+  told.at = changes[0].at + std::chrono::seconds{1};
+  EXPECT_TRUE(catalog_->take_policy(told).value());
+  EXPECT_FALSE(catalog_->take_policy(told).value()) << "known already";
+  EXPECT_EQ(catalog_->policies()->size(), 2U);
+  EXPECT_EQ(catalog_->policies()->back().policy, policy);
+}
+
+TEST_F(CatalogTest, UnreadCopiesAreThoseThatThePolicyWantsRead) {
+  const ObjectRow row = noted(seen("k", "G1"));
+  commit(row, 0);  // as an import: without a batch
+  const CopyRow copy = copies(row.id).front();
+  UnreadQuery everywhere;
+  everywhere.with_imported = true;
+  EXPECT_TRUE(catalog_->unread({})->empty());
+  EXPECT_EQ(catalog_->unread(everywhere)->size(), 1U);
+  UnreadQuery here = everywhere;
+  here.volume = volumes_[0].id;
+  here.bucket = "b";
+  EXPECT_EQ(catalog_->unread(here)->size(), 1U);
+  here.prefix = "l";
+  EXPECT_TRUE(catalog_->unread(here)->empty());
+  here = everywhere;
+  here.volume = volumes_[1].id;
+  EXPECT_TRUE(catalog_->unread(here)->empty());
+  Policy policy = catalog_->policies()->front().policy;
+  policy.verify = "none";
+  ASSERT_TRUE(catalog_->put_policy(policy, {}));
+  EXPECT_TRUE(catalog_->unread(everywhere)->empty());
+  policy.verify = "read-back";
+  ASSERT_TRUE(catalog_->put_policy(policy, {}));
+  ASSERT_TRUE(catalog_->set_verified({copy.id}));
+  EXPECT_TRUE(catalog_->unread(everywhere)->empty());
+}
+
+/// As the first version made it, with a row of each table that has changed since.
+constexpr const char* kSchemaOne =
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);"
+    "INSERT INTO meta VALUES ('schema', '1');"
+    "CREATE TABLE policies (id INTEGER PRIMARY KEY, bucket TEXT NOT NULL, prefix TEXT NOT NULL, pools TEXT "
+    "NOT "
+    "NULL, minimum_age BIGINT NOT NULL, batch_age BIGINT NOT NULL, batch_count BIGINT NOT NULL, batch_bytes "
+    "BIGINT NOT NULL, bundle_below BIGINT NOT NULL, verify TEXT NOT NULL, UNIQUE (bucket, prefix));"
+    "INSERT INTO policies VALUES (5, 'b', '', 'one,two', 1, 2, 3, 4, 6, 'none');"
+    "CREATE TABLE volumes (id INTEGER PRIMARY KEY, barcode TEXT NOT NULL UNIQUE, uuid TEXT NOT NULL, serial "
+    "TEXT "
+    "NOT NULL, pool TEXT NOT NULL, state INTEGER NOT NULL, bytes BIGINT NOT NULL, capacity BIGINT NOT NULL, "
+    "batches BIGINT NOT NULL, end_block BIGINT NOT NULL, block_bytes BIGINT NOT NULL);"
+    "INSERT INTO volumes VALUES (7, 'RW0001L9', 'some-uuid', 'RW0001', 'one', 1, 10, 20, 30, 40, 50);";
+
+TEST(CatalogSchema, OneBecomesTwoAndKeepsItsRows) {
+  std::string name = (std::filesystem::temp_directory_path() / "catalog_XXXXXX").string();
+  const std::filesystem::path folder = ::mkdtemp(name.data());
+  sqlite3* old = nullptr;
+  ASSERT_EQ(::sqlite3_open((folder / "catalog.sqlite").c_str(), &old), SQLITE_OK);
+  ASSERT_EQ(::sqlite3_exec(old, kSchemaOne, nullptr, nullptr, nullptr), SQLITE_OK) << ::sqlite3_errmsg(old);
+  ::sqlite3_close(old);
+  for (int round = 0; round < 2; ++round) {  // the second one finds schema 2
+    const auto catalog = Catalog::open(folder);
+    ASSERT_TRUE(catalog) << to_string(catalog.error());
+    const auto policies = (*catalog)->policies().value();
+    ASSERT_EQ(policies.size(), 1U);
+    EXPECT_EQ(policies[0].id, 5);
+    EXPECT_EQ(policies[0].policy.pools, (std::vector<std::string>{"one", "two"}));
+    EXPECT_EQ((*catalog)->policy_changes({})->size(), 1U) << "no tape has it yet";
+    auto volumes = (*catalog)->volumes().value();
+    ASSERT_EQ(volumes.size(), 1U);
+    EXPECT_EQ(volumes[0].uuid, "some-uuid");
+    EXPECT_EQ(volumes[0].end_block, 40U);
+    EXPECT_EQ(volumes[0].medium_serial, round == 0 ? "" : "M1");
+    EXPECT_EQ(volumes[0].policies_at, base::TimePoint{std::chrono::seconds{round}});
+    volumes[0].medium_serial = "M1";
+    volumes[0].policies_at = base::TimePoint{std::chrono::seconds{1}};
+    ASSERT_TRUE((*catalog)->put_volume(volumes[0]));
+  }
+  std::filesystem::remove_all(folder);
 }
 
 TEST(CatalogPlace, IsRefusedOnNetworkFileSystemsWithTheCure) {

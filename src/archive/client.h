@@ -22,6 +22,7 @@ struct Policy {
   std::uint64_t batch_bytes = 10ull << 30;  ///< ... or so many bytes
   std::uint64_t bundle_below_bytes = 64ull << 20;
   std::string verify = "read-back";  ///< lbp | read-back | none
+  friend bool operator==(const Policy&, const Policy&) = default;
 };
 
 struct CopyView {
@@ -120,12 +121,34 @@ struct LibraryView {
   std::vector<std::string> last_errors;
 };
 
+/// One copy on a volume, as the catalog has it.
+struct VolumeEntry {
+  std::string path;    ///< of the LTFS file
+  std::string member;  ///< of the bundle at `path`; empty: the file is the object
+  object::ObjectName name;
+  std::string generation;
+  std::uint64_t bytes = 0;
+  std::string state;  ///< verified, unread, damaged, dead (its generation was deleted or replaced)
+  std::uint32_t partition = 0;
+  std::uint64_t block = 0;  ///< of the first byte
+};
+
+/// A page of a volume's copies, in order of position.
+struct VolumeListing {
+  std::string barcode;
+  std::string uuid;
+  std::string pool;
+  std::vector<VolumeEntry> entries;
+  std::string next;  ///< `after` of the next page; empty: this is the last one
+};
+
 /// What an import found on the tapes.
 struct ImportView {
   std::uint64_t volumes = 0;
   std::uint64_t objects = 0;  ///< current objects, each counted once
   std::uint64_t copies = 0;
   std::uint64_t stubs = 0;            ///< objects missing on disk, whose stub was made
+  std::uint64_t policies = 0;         ///< that were set as the tapes say
   std::vector<std::string> problems;  ///< at most 100
 };
 
@@ -151,6 +174,11 @@ class Client : public object::RecallQueue, public object::Archiver {
   /// True when the catalog's row of the generation names this bucket and key with a counted copy (rule 4).
   virtual async::Task<bool> owns(object::ObjectName name, std::string generation) = 0;
   virtual async::Task<LibraryView> library_view() = 0;
+  /// What lies on a volume by the catalog. `volume`: its barcode or its LTFS UUID; `prefix`: empty, BUCKET or
+  /// BUCKET/BEGINNING-OF-KEYS; `after`: VolumeListing::next of the page before. not_found: the catalog knows
+  /// no such volume.
+  virtual async::Task<VolumeListing> list_volume(std::string volume, std::string prefix,
+                                                 std::string after) = 0;
   /// Reads every volume's indexes and the manifests after the last one, and rebuilds the catalog's rows. With
   /// `make_stubs`, an object that is not on disk gets its stub.
   virtual async::Task<ImportView> import_volumes(bool make_stubs) = 0;

@@ -21,6 +21,8 @@ constexpr base::Duration kIdleLook = std::chrono::seconds{15};  ///< ... and so 
 constexpr base::Duration kRefreshInventory = std::chrono::seconds{30};
 constexpr std::size_t kNotesMax = 200'000;  ///< beyond it a scan finds what was forgotten
 constexpr std::size_t kErrorsKept = 20;
+constexpr base::Duration kJournalDelay =
+    std::chrono::minutes{1};  ///< a batch may carry a change of policies to tape meanwhile
 
 }  // namespace
 
@@ -28,7 +30,8 @@ Manager::Core::Core(Environment environment, Options options, std::unique_ptr<Ca
     : env_(environment),
       options_(std::move(options)),
       catalog_(std::move(catalog)),
-      tiered_(*env_.store.tiered()) {
+      tiered_(*env_.store.tiered()),
+      costs_(options_.tape_block_bytes, options_.scale) {
   for (const auto& [pool, barcodes] : options_.pools) {
     for (const std::string& barcode : barcodes) pool_of_[barcode] = pool;
   }
@@ -41,7 +44,7 @@ Manager::Core::Core(Environment environment, Options options, std::unique_ptr<Ca
 // ---- life ----
 
 async::Task<void> Manager::Core::start() {
-  CO_TRY(policies_, co_await db([](Catalog& catalog) { return catalog.policies(); }));
+  CO_TRY_VOID(co_await load_policies());
   CO_TRY(const auto volumes, co_await db([](Catalog& catalog) { return catalog.volumes(); }));
   for (const VolumeRow& volume : volumes) volumes_[volume.barcode] = volume;
   CO_TRY(const auto conflicts, co_await tiered_.recover());
@@ -58,6 +61,8 @@ async::Task<void> Manager::Core::start() {
   }
   next_refresh_ = clock().steady_now() + kRefreshInventory;
   next_rescan_ = clock().steady_now();
+  next_journal_ = clock().steady_now() + kJournalDelay;
+  next_read_back_ = clock().steady_now();  // what a crash or a stop kept from being read back
   CO_TRY(auto holder, gate_.hold());
   started_ = true;
   async::spawn(env_.executor, std::move(holder), "archive scheduler", env_.log, run());
@@ -141,8 +146,19 @@ async::Task<void> Manager::Core::look_around() {
     expiring_ = due;
     if (due && !start_job("expired recalls", expire_pins_job())) expiring_ = false;
   }
+  if (now >= next_journal_ && !journalling_ && !importing_) {
+    journalling_ = true;
+    if (!start_job("journal of policies", journal_job())) journalling_ = false;
+  }
   (void)start_recalls();
-  co_return co_await start_batches();
+  CO_TRY_VOID(co_await start_batches());
+  // Readers and writers come first; what they leave of the drives is for this.
+  const bool quiet = recalls_.empty() && forces_.empty() && batches_.empty();
+  if (now >= next_read_back_ && quiet && !reading_back_ && !importing_) {
+    reading_back_ = true;
+    if (!start_job("read-back", read_back_job())) reading_back_ = false;
+  }
+  co_return Result<void>{};
 }
 
 void Manager::Core::note(object::ObjectInfo info, bool removed) {
@@ -203,17 +219,21 @@ std::vector<std::string> Manager::Core::pool_names() const {
 
 async::Task<void> Manager::Core::set_policy(Policy policy) {
   CO_TRY_VOID(check_policy(policy, pool_names()));
-  CO_TRY_VOID(co_await db([&policy](Catalog& catalog) { return catalog.put_policy(policy); }));
-  CO_TRY(policies_, co_await db([](Catalog& catalog) { return catalog.policies(); }));
-  next_rescan_ = clock().steady_now();
-  wake();
-  co_return Result<void>{};
+  const base::TimePoint now = clock().now();
+  CO_TRY_VOID(co_await db([&policy, now](Catalog& catalog) { return catalog.put_policy(policy, now); }));
+  co_return co_await policies_were_changed();
 }
 
 async::Task<void> Manager::Core::remove_policy(std::string bucket, std::string prefix) {
-  CO_TRY_VOID(co_await db([&](Catalog& catalog) { return catalog.remove_policy(bucket, prefix); }));
-  CO_TRY(policies_, co_await db([](Catalog& catalog) { return catalog.policies(); }));
+  const base::TimePoint now = clock().now();
+  CO_TRY_VOID(co_await db([&](Catalog& catalog) { return catalog.remove_policy(bucket, prefix, now); }));
+  co_return co_await policies_were_changed();
+}
+
+async::Task<void> Manager::Core::policies_were_changed() {
+  CO_TRY_VOID(co_await load_policies());
   next_rescan_ = clock().steady_now();
+  next_journal_ = clock().steady_now() + kJournalDelay;
   wake();
   co_return Result<void>{};
 }

@@ -1,7 +1,8 @@
 #pragma once
 // The inside of Manager: one object whose state belongs to env.executor. Its methods are spread over
 // core_*.cc by theme: life and scheduling (core.cc), what is on disk (core_scan.cc), drives (core_drives.cc),
-// archiving (core_archive.cc), recalls (core_recall.cc), evictions (core_evict.cc), import (core_import.cc),
+// archiving (core_archive.cc), the tapes' journals (core_journal.cc), reading back and repairing
+// (core_verify.cc), recalls (core_recall.cc), evictions (core_evict.cc), import (core_import.cc),
 // what people see (core_view.cc, core_estimate.cc).
 
 #include <deque>
@@ -16,6 +17,7 @@
 
 #include "archive/catalog.h"
 #include "archive/journal.h"
+#include "archive/lto_costs.h"
 #include "archive/manager.h"
 #include "archive/planner/planner.h"
 #include "archive/restore_board.h"
@@ -108,6 +110,7 @@ class Manager::Core {
   async::Task<StatusView> status_view();
   async::Task<ObjectView> why(object::ObjectName name);
   async::Task<LibraryView> library_view();
+  async::Task<VolumeListing> list_volume(std::string volume, std::string prefix, std::string after);
   async::Task<RecallEstimate> estimate(std::string bucket, std::vector<std::string> keys);
 
   const Environment& environment() const { return env_; }
@@ -152,6 +155,9 @@ class Manager::Core {
   async::Task<void> note_conflicts(const std::vector<const ObjectRow*>& rows);
   async::Task<void> settle_vanished(const std::string& bucket, const std::string& prefix,
                                     const ScanTally& tally);
+  async::Task<void> give_up(const std::vector<std::int64_t>& ids);
+  async::Task<std::set<std::int64_t>> moved_elsewhere(const std::string& bucket,
+                                                      const std::vector<std::int64_t>& ids);
   async::Task<std::vector<ObjectRow>> missing_on_disk(std::vector<std::int64_t> ids);
   async::Task<std::set<std::int64_t>> with_copies(const std::vector<ObjectRow>& rows);
   async::Task<void> keep_missing(const std::string& bucket, const std::vector<std::int64_t>& ids,
@@ -168,6 +174,7 @@ class Manager::Core {
   async::Task<void> mount(Station& station, std::string barcode, bool for_writing);
   async::Task<void> mount_fresh(Station& station, const std::string& barcode, bool for_writing);
   async::Task<void> trust(Station& station, const std::string& barcode);
+  async::Task<void> refuse(const std::string& barcode, std::vector<std::string> reasons);
   async::Task<void> dismount(Station& station);
   async::Task<void> unload_job(Station& station);
   async::Task<void> refresh_job();
@@ -186,6 +193,7 @@ class Manager::Core {
   async::Task<void> start_batches();
   bool start_batch(const PolicyRow& policy, const WaitingGroup& group, std::vector<ObjectRow> rows);
   struct BatchJob {
+    std::uint64_t number = 0;
     PolicyRow policy;
     std::string missing;
     std::vector<ObjectRow> rows;
@@ -201,16 +209,39 @@ class Manager::Core {
   async::Task<void> seat(BatchJob::Seat& seat, bool& imported);
   async::Task<void> drop_settled(BatchJob& job);
   async::Task<void> end_target(BatchJob& job, std::size_t at, BatchTarget& target);
-  async::Task<void> settle_journal(Station& station, const std::vector<ObjectRow>& dead);
+  async::Task<void> archive_and_read(const std::string& bucket, const std::string& prefix);
   async::Task<void> work_off(const std::string& bucket, const std::string& prefix);
+  async::Task<void> note_changed(const std::vector<object::ObjectName>& names);
   async::Task<std::vector<ObjectRow>> waiting_under(const std::string& bucket, const std::string& prefix);
   async::Task<void> handle_failures(const std::vector<std::pair<ObjectRow, base::Error>>& failed);
+
+  // ---- core_journal.cc
   async::Task<void> write_journal(Station& station);
+  async::Task<void> settle_journal(Station& station, const std::vector<ObjectRow>& dead,
+                                   base::TimePoint policies_at);
+  /// No volume of the pool that was ever written has the last change of policies.
+  bool lacks_policies(const std::string& pool) const;
+  std::optional<std::string> journal_volume(const std::string& pool);
+  async::Task<void> load_policies();
+  async::Task<void> policies_were_changed();
+  async::Task<void> journal_job();
+  async::Task<void> journal_policies();
+  async::Task<void> import_journal(tape::ltfs::Volume& volume, ImportView& view);
+  async::Task<void> settle_journals(ImportView& view);
 
   // ---- core_verify.cc
   async::Task<void> verify_copies(Station& station, std::vector<CopyRow> copies);
-  async::Task<void> verify_job(Station& station, std::string barcode, std::vector<CopyRow> copies,
+  /// What is to be read from a volume, asked once its drive is ours.
+  using CopiesOf = std::function<async::Task<std::vector<CopyRow>>(std::int64_t volume)>;
+  async::Task<void> verify_job(Station& station, std::int64_t volume, std::string barcode, CopiesOf copies_of,
                                std::shared_ptr<async::Waiter> end);
+  async::Task<void> read_volumes(std::set<std::int64_t> volumes, CopiesOf copies_of);
+  async::Task<std::uint64_t> read_back(UnreadQuery query);
+  async::Task<void> read_back_job();
+  async::Task<void> repair(const std::string& bucket, const std::string& prefix);
+  async::Task<void> repair_some(std::vector<ObjectRow> rows);
+  async::Task<void> wait_for_copies(const std::vector<std::int64_t>& ids);
+  async::Task<std::vector<ObjectRow>> needing_repair(const std::vector<ObjectRow>& rows);
   async::Task<void> mark_damaged(const CopyRow& copy, const base::Error& error);
   async::Task<Station*> claim_station(std::string barcode, std::string state, std::string activity);
 
@@ -261,9 +292,12 @@ class Manager::Core {
   // ---- core_evict.cc
   async::Task<void> expire_pins_job();
   struct EvictTally;
+  async::Task<void> evict_again(std::vector<ObjectRow> rows);
   async::Task<void> evict_rows(std::vector<ObjectRow> rows, EvictTally& tally);
   net::awaitable<void> evict_one(const ObjectRow& row, DiskChange& change, base::Result<void>& result);
   async::Task<object::Identity> reconfirm(const ObjectRow& row);
+  /// Copies on cartridges that are not trusted are no reason to let a disk copy go.
+  std::vector<CopyRow> on_trusted(std::vector<CopyRow> copies) const;
   async::Task<void> settle_interrupted();
 
   // ---- core_import.cc
@@ -272,25 +306,34 @@ class Manager::Core {
   async::Task<void> import_lane(Station& station, std::vector<std::string>& barcodes, ImportView& view);
   async::Task<void> import_all(ImportView& view);
   async::Task<void> import_bundles(tape::ltfs::Volume& volume, BatchCommit& commit, ImportView& view);
+  static void add_problem(ImportView& view, std::string text);
+  /// A range of a file of the volume.
+  static async::Task<base::Bytes> read_range(tape::ltfs::Volume& volume, const tape::ltfs::File& file,
+                                             base::ByteRange range);
   async::Task<std::vector<tape::Member>> read_toc(tape::ltfs::Volume& volume, const std::string& path);
-  async::Task<void> import_journal(tape::ltfs::Volume& volume, ImportView& view);
+  using StubKeys = std::map<std::pair<std::string, std::string>, std::string>;  ///< (bucket, generation)
+  async::Task<StubKeys> stubs_on_disk();
   async::Task<void> reconcile(bool make_stubs, ImportView& view);
-  async::Task<void> reconcile_one(const ObjectRow& row, bool make_stubs, std::vector<DiskChange>& changes,
-                                  ImportView& view);
+  async::Task<void> reconcile_one(ObjectRow row, bool make_stubs, const StubKeys& stubs,
+                                  std::vector<DiskChange>& changes, ImportView& view);
 
   Environment env_;
   Options options_;
   std::unique_ptr<Catalog> catalog_;
   object::Tiered& tiered_;
+  LtoCostTable costs_;
 
   std::vector<PolicyRow> policies_;
+  base::TimePoint policies_changed_{};          ///< the last change, removals too
   std::map<std::string, std::string> pool_of_;  ///< by barcode
   std::map<std::string, VolumeRow> volumes_;    ///< by barcode; those that the catalog knows
   std::vector<std::unique_ptr<Station>> stations_;
   std::map<object::ObjectName, std::shared_ptr<Recall>> recalls_;  ///< queued and running
   std::map<object::ObjectName, Pin> pins_;
   RestoreBoard board_;
-  std::set<std::int64_t> in_batch_;       ///< objects that a running batch has
+  std::set<std::int64_t> in_batch_;  ///< objects that a running batch has
+  std::set<std::uint64_t> batches_;  ///< that run, by number
+  std::uint64_t next_batch_ = 1;
   std::map<std::int64_t, int> failures_;  ///< of archiving, by object
   std::vector<std::shared_ptr<Force>> forces_;
   std::vector<std::shared_ptr<async::Waiter>> batch_waiters_;  ///< woken when a batch has ended
@@ -298,6 +341,8 @@ class Manager::Core {
   std::set<std::pair<object::ObjectName, std::string>> conflicts_told_;  ///< (name, generation)
   std::set<std::pair<object::ObjectName, std::string>>
       dead_;  ///< (name, generation) that tape journals bury; while importing
+  std::map<std::pair<std::string, std::string>, PolicyChange>
+      told_policies_;  ///< by bucket and prefix: the last change that tape journals tell of; while importing
 
   std::mutex notes_mutex_;
   std::vector<Note> notes_;
@@ -314,10 +359,14 @@ class Manager::Core {
   bool scanning_ = false;
   bool expiring_ = false;
   bool importing_ = false;
+  bool journalling_ = false;
+  bool reading_back_ = false;
   std::size_t robot_jobs_ = 0;
   std::string robot_ = "idle";
   base::SteadyPoint next_refresh_{};
   base::SteadyPoint next_rescan_{};
+  base::SteadyPoint next_journal_ = base::SteadyPoint::max();
+  base::SteadyPoint next_read_back_ = base::SteadyPoint::max();
 };
 
 }  // namespace reelway::archive

@@ -20,7 +20,7 @@ constexpr base::Duration kBusyPause =
     std::chrono::seconds{2};  ///< somebody holds the object open, or it changed a moment ago
 constexpr base::Duration kFailedPause = std::chrono::minutes{15};  ///< the disk cannot read it
 constexpr int kForcedAttempts = 10;                                ///< of archive_now, for each object
-constexpr std::uint64_t kJournalMax = 10'000;                      ///< deaths per batch
+constexpr int kReadBackRounds = 5;  ///< of archive_now: a copy that fails is written again and read again
 
 /// What stays free for manifests, indexes and the flush behind early warning.
 std::uint64_t usable_room(const tape::Capacity& capacity) {
@@ -76,7 +76,11 @@ async::Task<void> Manager::Core::start_batches() {
 
 bool Manager::Core::start_batch(const PolicyRow& policy, const WaitingGroup& group,
                                 std::vector<ObjectRow> rows) {
-  BatchJob job{.policy = policy, .missing = group.missing, .rows = std::move(rows), .seats = {}};
+  BatchJob job{.number = next_batch_++,
+               .policy = policy,
+               .missing = group.missing,
+               .rows = std::move(rows),
+               .seats = {}};
   std::set<std::string> chosen;
   for (const std::string& pool : group.pools) {
     const auto barcode = choose_volume(pool, chosen);
@@ -113,7 +117,10 @@ bool Manager::Core::start_batch(const PolicyRow& policy, const WaitingGroup& gro
   std::vector<std::int64_t> ids;
   for (const ObjectRow& row : job.rows) ids.push_back(row.id);
   in_batch_.insert(ids.begin(), ids.end());
+  const std::uint64_t number = job.number;
+  batches_.insert(number);
   if (start_job("archive batch", batch_job(std::move(job)))) return true;
+  batches_.erase(number);
   for (Station* station : taken) release(*station);
   for (const std::int64_t id : ids) in_batch_.erase(id);
   return false;
@@ -127,6 +134,7 @@ async::Task<void> Manager::Core::batch_job(BatchJob job) {
   auto ran = co_await run_batch(job);
   if (!ran.has_value()) remember_error("a batch ended early: " + base::to_string(ran.error()));
   for (const std::int64_t id : ids) in_batch_.erase(id);
+  batches_.erase(job.number);
   for (const auto& seat : job.seats) release(*seat.station);
   for (const auto& waiter : std::exchange(batch_waiters_, {})) waiter->wake();
   co_return Result<void>{};
@@ -256,6 +264,7 @@ async::Task<void> Manager::Core::handle_failures(
     const std::vector<std::pair<ObjectRow, base::Error>>& failed) {
   std::vector<std::int64_t> soon;
   std::vector<std::int64_t> later;
+  std::vector<object::ObjectName> changed;
   std::vector<ObjectRow> gone;
   for (const auto& [row, error] : failed) {
     ++failures_[row.id];
@@ -264,8 +273,10 @@ async::Task<void> Manager::Core::handle_failures(
       case Code::not_found:
         gone.push_back(row);
         break;
-      case Code::busy:
       case Code::precondition_failed:
+        changed.push_back(row.name);
+        [[fallthrough]];
+      case Code::busy:
         env_.log.write(base::LogLevel::info, "archive", what);
         soon.push_back(row.id);
         break;
@@ -288,44 +299,21 @@ async::Task<void> Manager::Core::handle_failures(
   const base::TimePoint now = clock().now();
   CO_TRY_VOID(co_await db([&](Catalog& catalog) { return catalog.postpone(soon, now + kBusyPause); }));
   CO_TRY_VOID(co_await db([&](Catalog& catalog) { return catalog.postpone(later, now + kFailedPause); }));
-  co_return co_await db([&](Catalog& catalog) { return catalog.remove(gone); });
+  CO_TRY_VOID(co_await db([&](Catalog& catalog) { return catalog.remove(gone); }));
+  co_return co_await note_changed(changed);
 }
 
-/// Deaths go onto each volume that has copies of the dead, with its next batch, so that a rebuild from tapes
-/// raises nobody.
-async::Task<void> Manager::Core::write_journal(Station& station) {
-  const VolumeRow row = volumes_[station.barcode];
-  CO_TRY(const auto dead,
-         co_await db([&](Catalog& catalog) { return catalog.unjournalled(row.id, kJournalMax); }));
-  if (dead.empty()) co_return Result<void>{};
-  const std::string text = encode_journal(dead);
-  tape::ltfs::Volume& volume = *station.volume;
-  const std::string path = fmt::format("{}/{:08}", kJournalFolder, volume.next_number(kJournalFolder));
-  Result<void> wrote =
-      co_await volume.begin_file({.path = path, .displaced_path = {}, .modify_time = clock().now()});
-  if (wrote.has_value()) wrote = co_await volume.append(base::as_bytes(text));
-  if (wrote.has_value()) {
-    auto finished = co_await volume.finish_file({});
-    if (!finished.has_value()) wrote = finished.error();
+/// What changed past us while it was read is another version now: it is noted as it is, or its old row would
+/// wait for a file that does not come back.
+async::Task<void> Manager::Core::note_changed(const std::vector<object::ObjectName>& names) {
+  std::vector<ObjectRow> seen;
+  for (const object::ObjectName& name : names) {
+    const auto entry = co_await entry_of(name);
+    if (!entry.has_value() || entry->info.residency != object::Residency::resident) continue;
+    seen.push_back(row_of(*entry));
+    seen.back().noted += kBusyPause;
   }
-  // It is no loss when this fails: the list stays, and the batch tells what the volume's trouble is.
-  if (wrote.has_value()) wrote = co_await settle_journal(station, dead);
-  if (!wrote.has_value()) {
-    volume.abandon_file();
-    remember_error(fmt::format("journal on {}: {}", station.barcode, base::to_string(wrote.error())));
-  }
-  co_return Result<void>{};
-}
-
-async::Task<void> Manager::Core::settle_journal(Station& station, const std::vector<ObjectRow>& dead) {
-  VolumeRow row = volumes_[station.barcode];
-  CO_TRY(const auto receipt, co_await station.volume->write_manifest({}));
-  CO_TRY_VOID(co_await station.volume->sync());
-  row.batches = std::max(row.batches, receipt.number);
-  row.end_block = std::max(row.end_block, receipt.end_block);
-  const std::int64_t id = row.id;
-  CO_TRY_VOID(co_await put_volume(std::move(row)));
-  co_return co_await db([&](Catalog& catalog) { return catalog.journalled(id, dead); });
+  co_return co_await db([&seen](Catalog& catalog) { return catalog.note(seen); });
 }
 
 // ---- archive_now ----
@@ -335,34 +323,50 @@ async::Task<StatusView> Manager::Core::archive_now(std::string bucket, std::stri
   CO_TRY_VOID(co_await scan(bucket, prefix));
   const auto force = std::make_shared<Force>(Force{.bucket = bucket, .prefix = prefix});
   forces_.push_back(force);
-  auto worked = co_await work_off(bucket, prefix);
+  auto worked = co_await archive_and_read(bucket, prefix);
   std::erase(forces_, force);
   CO_TRY_VOID(worked);
   co_return co_await status_view();
+}
+
+/// A copy that fails its read-back is written again, and read again. Copies on cartridges that are not here
+/// are left unread.
+async::Task<void> Manager::Core::archive_and_read(const std::string& bucket, const std::string& prefix) {
+  const UnreadQuery unread{.bucket = bucket, .prefix = prefix, .with_imported = true};
+  for (int round = 0; round < kReadBackRounds; ++round) {
+    CO_TRY_VOID(co_await work_off(bucket, prefix));
+    CO_TRY(const std::uint64_t count, co_await read_back(unread));
+    if (count == 0) co_return Result<void>{};
+  }
+  co_return base::fail(
+      Code::unavailable,
+      "copies could not be read back: " +
+          (last_errors_.empty() ? std::string("they are unread still") : last_errors_.front()),
+      base::Scope::library, base::Retry::later);
 }
 
 /// Until nothing under the prefix waits and the batches have ended, or what waits has failed often enough.
 async::Task<void> Manager::Core::work_off(const std::string& bucket, const std::string& prefix) {
   std::map<std::int64_t, int> before = failures_;
   int idle_rounds = 0;
-  std::optional<std::set<std::int64_t>> ending;  // committed, but their batches still read back and tidy up
+  std::optional<std::set<std::uint64_t>> ending;  // batches that still read back and tidy up
   while (!stopping_) {
     CO_TRY(auto waiting, co_await waiting_under(bucket, prefix));
     std::erase_if(
         waiting, [&](const ObjectRow& row) { return failures_[row.id] - before[row.id] >= kForcedAttempts; });
     if (waiting.empty()) {
-      if (!ending) ending = in_batch_;
-      std::erase_if(*ending, [&](std::int64_t id) { return !in_batch_.contains(id); });
+      if (!ending) ending = batches_;
+      std::erase_if(*ending, [&](std::uint64_t number) { return !batches_.contains(number); });
       if (ending->empty()) co_return Result<void>{};
     }
     const auto waiter = std::make_shared<async::Waiter>();
     batch_waiters_.push_back(waiter);
-    const bool active = !in_batch_.empty();
+    const bool active = !batches_.empty();
     wake();
     co_await wait_until(env_.timer, waiter, clock().steady_now() + kBusyPause);
     std::erase(batch_waiters_, waiter);
     // No volume can be written, or no drive works: say so instead of waiting for ever.
-    idle_rounds = active || !in_batch_.empty() ? 0 : idle_rounds + 1;
+    idle_rounds = active || !batches_.empty() ? 0 : idle_rounds + 1;
     if (idle_rounds > 30) {
       co_return base::fail(Code::unavailable,
                            last_errors_.empty() ? "nothing can be archived now" : last_errors_.front(),

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "archive/core.h"
+#include "archive/trust.h"
 
 namespace reelway::archive {
 
@@ -104,6 +105,8 @@ async::Task<void> Manager::Core::mount_fresh(Station& station, const std::string
   auto volume = co_await tape::ltfs::Volume::mount(drive, environment, {});
   const bool blank = !volume.has_value() && volume.error().code == Code::not_found &&
                      volume.error().scope == base::Scope::cartridge;
+  const bool known = volumes_.contains(barcode) && !volumes_[barcode].uuid.empty();
+  if (blank && known) co_return co_await refuse(barcode, {"it is blank, the catalog has a volume on it"});
   if (blank && for_writing) {
     // The catalog notes the intent first. A cartridge that it has as blank from before, and that mount finds
     // without a volume, was being formatted by us when the power went: it may be formatted over. Anything
@@ -138,25 +141,26 @@ async::Task<void> Manager::Core::mount_fresh(Station& station, const std::string
 }
 
 /// A volume is believed only when it is the one that the catalog knows, and what it has and the catalog has
-/// not is imported first.
+/// not is imported first. Nothing was written to it until then.
 async::Task<void> Manager::Core::trust(Station& station, const std::string& barcode) {
   const tape::ltfs::VolumeInfo info = station.volume->info();
   VolumeRow row = volumes_[barcode];
   row.barcode = barcode;
-  if (!row.uuid.empty() && row.uuid != info.uuid) {
-    row.state = VolumeState::foreign;
-    CO_TRY_VOID(co_await put_volume(row));
+  const bool formatted_here = row.id != 0 && row.state == VolumeState::blank;
+  std::vector<std::string> reasons =
+      marks_that_differ(row, {.label = info.serial, .uuid = info.uuid, .medium_serial = info.medium_serial});
+  if (reasons.empty() && row.uuid.empty() && !formatted_here && !importing_)
+    reasons.emplace_back("it holds an LTFS volume that the catalog does not know");
+  if (!reasons.empty()) {
     station.volume.reset();
-    co_return base::fail(
-        Code::unsupported,
-        fmt::format("cartridge {} carries volume {}, the catalog knows {}", barcode, info.uuid, row.uuid),
-        base::Scope::cartridge);
+    co_return co_await refuse(barcode, std::move(reasons));
   }
   row.uuid = info.uuid;
   row.serial = info.serial;
+  row.medium_serial = info.medium_serial;
   row.pool = pool_of_[barcode];
   row.block_bytes = info.block_bytes;
-  if (row.state == VolumeState::blank) row.state = VolumeState::active;
+  if (row.state == VolumeState::blank || row.state == VolumeState::foreign) row.state = VolumeState::active;
   CO_TRY(const tape::Capacity capacity, co_await station.volume->capacity());
   row.capacity_bytes = capacity.maximum;
   row.bytes = capacity.maximum - std::min(capacity.maximum, capacity.remaining);
@@ -164,16 +168,41 @@ async::Task<void> Manager::Core::trust(Station& station, const std::string& barc
   if (!importing_ && station.volume->next_number(kBatches) - 1 > row.batches) {
     ImportView view;
     CO_TRY_VOID(co_await import_volume(station, view));
+    CO_TRY_VOID(co_await settle_journals(view));
+    next_read_back_ = clock().steady_now();
     env_.log.write(base::LogLevel::info, "archive",
                    fmt::format("{} was ahead of the catalog: {} copies taken over", barcode, view.copies));
   }
   co_return Result<void>{};
 }
 
+/// From now on nothing is written to it and nothing is read from it, until an import finds the right one.
+async::Task<void> Manager::Core::refuse(const std::string& barcode, std::vector<std::string> reasons) {
+  VolumeRow row = volumes_[barcode];
+  row.barcode = barcode;
+  row.pool = pool_of_[barcode];
+  row.state = VolumeState::foreign;
+  CO_TRY_VOID(co_await put_volume(std::move(row)));
+  co_return base::fail(
+      Code::unsupported,
+      fmt::format("cartridge {} is not trusted: {}; nothing is written to it and nothing is read from it. If "
+                  "it was swapped, put the right one back; then, or if this one belongs here, run `reelway "
+                  "tape import`",
+                  barcode, fmt::join(reasons, "; ")),
+      base::Scope::cartridge);
+}
+
 /// Index, unmount, unload. The station is the caller's.
 async::Task<void> Manager::Core::dismount(Station& station) {
   Result<void> outcome;
   if (station.volume != nullptr) {
+    const VolumeRow& row = volumes_[station.barcode];
+    const bool takes_policies = !importing_ && row.state == VolumeState::active && lacks_policies(row.pool) &&
+                                !station.volume->info().read_only;
+    if (takes_policies) {
+      const auto wrote = co_await write_journal(station);
+      if (!wrote.has_value()) remember_error(base::to_string(wrote.error()));
+    }
     outcome = co_await station.volume->unmount();
     station.volume.reset();
     if (!outcome.has_value())

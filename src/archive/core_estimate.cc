@@ -1,7 +1,8 @@
-// What a recall of a set of objects costs in drive time on LTO-9, four ways. Options::scale says what a byte
-// on these cartridges stands for: on a scale model (a virtual library of small capacity) positions and
-// lengths are multiplied alike, as if the same picture lay on full LTO-9 cartridges. One drive does all of
-// it, one thing after the other, so the sums are drive seconds; overlap between drives does not change them.
+// What a recall of a set of objects costs in drive time, four ways, each cartridge by its generation's model.
+// Options::scale says what a byte on these cartridges stands for: on a scale model (a virtual library of
+// small capacity) positions and lengths are multiplied alike, as if the same picture lay on full cartridges.
+// One drive does all of it, one thing after the other, so the sums are drive seconds; overlap between drives
+// does not change them.
 
 #include <algorithm>
 #include <numeric>
@@ -20,10 +21,14 @@ struct Stand {
   std::uint64_t head = 0;
 };
 
+/// Of each volume.
+using VolumeCosts = std::map<std::int64_t, const LtoCosts*>;
+
 /// To the volume, if it is not there yet.
-double change_s(Stand& stand, std::int64_t volume, const planner::Costs& costs) {
+double change_s(Stand& stand, std::int64_t volume, const VolumeCosts& costs) {
   if (stand.volume == volume) return 0;
-  const double cost = (stand.volume ? costs.unload_s(stand.head) : 0) + costs.load_s();
+  const double unload = stand.volume ? costs.at(*stand.volume)->unload_s(stand.head) : 0;
+  const double cost = unload + costs.at(volume)->load_s();
   stand = {.volume = volume, .head = 0};
   return cost;
 }
@@ -33,37 +38,42 @@ planner::Extent extent_of(const CopyRow& copy) {
 }
 
 /// Each in the order asked, from its first copy.
-double as_asked(const std::vector<std::vector<CopyRow>>& copies, const planner::Costs& costs) {
+double as_asked(const std::vector<std::vector<CopyRow>>& copies, const VolumeCosts& costs) {
   Stand stand;
   double seconds = 0;
   const std::uint32_t first = 0;
   for (const auto& places : copies) {
     seconds += change_s(stand, places.front().volume, costs);
     const planner::Extent extent = extent_of(places.front());
-    seconds += planner::order_cost(stand.head, std::span(&extent, 1), std::span(&first, 1), costs);
+    seconds += planner::order_cost(stand.head, std::span(&extent, 1), std::span(&first, 1),
+                                   *costs.at(places.front().volume));
     stand.head = extent.end_block;
   }
   return seconds;
 }
 
 /// Volume by volume of the first copies, each in block order.
-double by_position(const std::vector<std::vector<CopyRow>>& copies, const planner::Costs& costs) {
+double by_position(const std::vector<std::vector<CopyRow>>& copies, const VolumeCosts& costs) {
   std::map<std::int64_t, std::vector<planner::Extent>> volumes;
   for (const auto& places : copies) volumes[places.front().volume].push_back(extent_of(places.front()));
   Stand stand;
   double seconds = 0;
   for (const auto& [volume, extents] : volumes) {
     seconds += change_s(stand, volume, costs);
-    const planner::Tour tour = planner::block_order(0, extents, costs);
+    const planner::Tour tour = planner::block_order(0, extents, *costs.at(volume));
     seconds += tour.seconds;
     stand.head = extents[tour.order.back()].end_block;
   }
   return seconds;
 }
 
-/// The real planner, one drive, until nothing is left. Returns the seconds and how many loads it made.
-std::pair<double, std::size_t> planned(const std::vector<std::vector<CopyRow>>& copies,
-                                       const planner::Costs& costs) {
+struct Planned {
+  double seconds = 0;
+  double bound_s = 0;  ///< its loads, and what it reads at full rate
+};
+
+/// The real planner, one drive, until nothing is left.
+Planned planned(const std::vector<std::vector<CopyRow>>& copies, const VolumeCosts& costs) {
   std::map<std::int64_t, std::uint32_t> index;
   std::vector<std::int64_t> volumes;
   for (const auto& places : copies) {
@@ -73,7 +83,7 @@ std::pair<double, std::size_t> planned(const std::vector<std::vector<CopyRow>>& 
     }
   }
   planner::Input input;
-  input.volumes.resize(volumes.size());
+  for (const std::int64_t volume : volumes) input.volumes.push_back({.costs = costs.at(volume)});
   input.drives.resize(1);
   input.limits.gather_s = 0;
   input.limits.tour_max = copies.size();
@@ -82,14 +92,16 @@ std::pair<double, std::size_t> planned(const std::vector<std::vector<CopyRow>>& 
     for (const CopyRow& copy : places) request.copies.push_back({index[copy.volume], extent_of(copy)});
     input.requests.push_back(std::move(request));
   }
-  double seconds = 0;
-  std::size_t loads = 0;
+  Planned total;
   while (!input.requests.empty()) {
-    const planner::Plan plan = planner::plan(input, costs);
+    const planner::Plan plan = planner::plan(input, *costs.begin()->second);
     if (plan.assignments.empty()) break;
     const planner::Assignment& made = plan.assignments.front();
-    seconds += made.seconds;
-    loads += input.drives[0].volume == made.volume ? 0 : 1;
+    const planner::Costs& own = *input.volumes[made.volume].costs;
+    total.seconds += made.seconds;
+    total.bound_s += input.drives[0].volume == made.volume ? 0 : own.load_s();
+    for (const planner::Stop& stop : made.stops)
+      total.bound_s += own.read_s(input.requests[stop.request].copies[stop.copy].extent.bytes);
     const planner::Stop& last = made.stops.back();
     input.drives[0].head_block = input.requests[last.request].copies[last.copy].extent.end_block;
     input.drives[0].volume = made.volume;
@@ -101,7 +113,7 @@ std::pair<double, std::size_t> planned(const std::vector<std::vector<CopyRow>>& 
     }
     input.requests = std::move(rest);
   }
-  return {seconds, loads};
+  return total;
 }
 
 }  // namespace
@@ -126,13 +138,14 @@ async::Task<RecallEstimate> Manager::Core::estimate(std::string bucket, std::vec
   estimate.objects = copies.size();
   for (const auto& places : copies) estimate.bytes += places.front().length;
   if (copies.empty()) co_return estimate;
-  auto compute = [&estimate, &copies, this]() -> Result<void> {
-    const LtoCosts costs(media::lto9(), options_.tape_block_bytes, options_.scale);
+  VolumeCosts costs;
+  for (const auto& [barcode, row] : volumes_) costs[row.id] = &costs_.of(barcode);
+  auto compute = [&estimate, &copies, &costs]() -> Result<void> {
     estimate.as_asked_s = as_asked(copies, costs);
     estimate.by_position_s = by_position(copies, costs);
-    const auto [seconds, loads] = planned(copies, costs);
-    estimate.planned_s = seconds;
-    estimate.lower_bound_s = static_cast<double>(loads) * costs.load_s() + costs.read_s(estimate.bytes);
+    const Planned best = planned(copies, costs);
+    estimate.planned_s = best.seconds;
+    estimate.lower_bound_s = best.bound_s;
     return {};
   };
   CO_TRY_VOID(co_await on_pool(env_.hash_pool, compute));

@@ -52,6 +52,23 @@ async::Task<EvictOutcome> Manager::Core::evict(std::string bucket, std::string p
   co_return std::move(tally.outcome);
 }
 
+/// What a repair had to bring to disk.
+async::Task<void> Manager::Core::evict_again(std::vector<ObjectRow> rows) {
+  EvictTally tally;
+  CO_TRY_VOID(co_await evict_rows(std::move(rows), tally));
+  for (const std::string& reason : tally.outcome.skipped)
+    env_.log.write(base::LogLevel::info, "archive", "stays on disk after its repair: " + reason);
+  co_return Result<void>{};
+}
+
+std::vector<CopyRow> Manager::Core::on_trusted(std::vector<CopyRow> copies) const {
+  std::erase_if(copies, [this](const CopyRow& copy) {
+    const VolumeRow* volume = volume_by_id(copy.volume);
+    return volume == nullptr || volume->state == VolumeState::foreign;
+  });
+  return copies;
+}
+
 /// Those that the policy lets go: noted as evicting first, so that a crash in between is found again, then
 /// one by one.
 async::Task<void> Manager::Core::evict_rows(std::vector<ObjectRow> rows, EvictTally& tally) {
@@ -65,7 +82,7 @@ async::Task<void> Manager::Core::evict_rows(std::vector<ObjectRow> rows, EvictTa
     const Result<void> allowed =
         policy == nullptr ? Result<void>(base::fail(Code::precondition_failed, "no policy archives it"))
         : in_batch_.contains(row.id) ? Result<void>(base::fail(Code::busy, "it is being archived"))
-                                     : check_evictable(policy->policy, row, by_object[row.id]);
+                                     : check_evictable(policy->policy, row, on_trusted(by_object[row.id]));
     if (!allowed.has_value()) tally.skip(row.name, allowed.error().detail);
     return !allowed.has_value();
   });

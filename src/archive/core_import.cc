@@ -21,27 +21,8 @@ namespace {
 constexpr base::Duration kPoll = std::chrono::milliseconds{50};
 constexpr std::size_t kProblemsKept = 100;
 constexpr std::size_t kCommitRows = 5000;
+constexpr std::size_t kScanPage = 1000;
 constexpr std::uint64_t kTocMax = 1ull << 30;
-constexpr std::uint64_t kJournalFileMax = 64ull << 20;
-
-void problem(ImportView& view, std::string text) {
-  if (view.problems.size() < kProblemsKept) view.problems.push_back(std::move(text));
-}
-
-/// A range of a file of the volume.
-async::Task<base::Bytes> read_range(tape::ltfs::Volume& volume, const tape::ltfs::File& file,
-                                    base::ByteRange range) {
-  base::Bytes bytes(static_cast<std::size_t>(range.length));
-  std::size_t filled = 0;
-  while (filled < bytes.size()) {
-    const tape::ltfs::ReadRequest request{
-        .extents = file.extents, .file_length = file.length, .offset = range.offset + filled};
-    CO_TRY(const std::size_t count, co_await volume.read(request, base::MutableBytes(bytes).subspan(filled)));
-    if (count == 0) co_return base::fail(Code::data_loss, "the file ends early on tape", base::Scope::object);
-    filled += count;
-  }
-  co_return bytes;
-}
 
 ObjectRow row_from_tape(const tape::Member& member) {
   ObjectRow row;
@@ -55,6 +36,24 @@ ObjectRow row_from_tape(const tape::Member& member) {
 }
 
 }  // namespace
+
+void Manager::Core::add_problem(ImportView& view, std::string text) {
+  if (view.problems.size() < kProblemsKept) view.problems.push_back(std::move(text));
+}
+
+async::Task<base::Bytes> Manager::Core::read_range(tape::ltfs::Volume& volume, const tape::ltfs::File& file,
+                                                   base::ByteRange range) {
+  base::Bytes bytes(static_cast<std::size_t>(range.length));
+  std::size_t filled = 0;
+  while (filled < bytes.size()) {
+    const tape::ltfs::ReadRequest request{
+        .extents = file.extents, .file_length = file.length, .offset = range.offset + filled};
+    CO_TRY(const std::size_t count, co_await volume.read(request, base::MutableBytes(bytes).subspan(filled)));
+    if (count == 0) co_return base::fail(Code::data_loss, "the file ends early on tape", base::Scope::object);
+    filled += count;
+  }
+  co_return bytes;
+}
 
 async::Task<std::vector<tape::Member>> Manager::Core::read_toc(tape::ltfs::Volume& volume,
                                                                const std::string& path) {
@@ -72,13 +71,15 @@ async::Task<std::vector<tape::Member>> Manager::Core::read_toc(tape::ltfs::Volum
 async::Task<void> Manager::Core::import_bundles(tape::ltfs::Volume& volume, BatchCommit& commit,
                                                 ImportView& view) {
   CO_TRY(auto found, co_await tape::ltfs::import_scan(volume));
-  for (std::string& text : found.problems) problem(view, fmt::format("{}: {}", commit.volume.barcode, text));
+  for (std::string& text : found.problems)
+    add_problem(view, fmt::format("{}: {}", commit.volume.barcode, text));
   for (const std::string& path : found.undescribed_bundles) {
     auto members = co_await read_toc(volume, path);
     if (members.has_value())
       found.bundles.push_back({.path = path, .members = std::move(*members)});
     else
-      problem(view, fmt::format("{}{}: {}", commit.volume.barcode, path, base::to_string(members.error())));
+      add_problem(view,
+                  fmt::format("{}{}: {}", commit.volume.barcode, path, base::to_string(members.error())));
   }
   const std::uint32_t block_bytes = volume.info().block_bytes;
   for (const tape::ltfs::BundleContents& bundle : found.bundles) {
@@ -86,8 +87,8 @@ async::Task<void> Manager::Core::import_bundles(tape::ltfs::Volume& volume, Batc
     if (file == nullptr) continue;
     for (const tape::Member& member : bundle.members) {
       if (member.offset + member.length > file->length) {
-        problem(view,
-                fmt::format("{}{}: a member lies outside of its bundle", commit.volume.barcode, bundle.path));
+        add_problem(view, fmt::format("{}{}: a member lies outside of its bundle", commit.volume.barcode,
+                                      bundle.path));
         continue;
       }
       const BlockRange blocks = blocks_of(file->extents, block_bytes, member.offset, member.length);
@@ -106,14 +107,15 @@ async::Task<void> Manager::Core::import_bundles(tape::ltfs::Volume& volume, Batc
 
 namespace {
 
-void collect_files(const tape::ltfs::Volume& volume, BatchCommit& commit, ImportView& view) {
+void collect_files(const tape::ltfs::Volume& volume, BatchCommit& commit,
+                   std::vector<std::string>& problems) {
   const std::uint32_t block_bytes = volume.info().block_bytes;
   volume.index().for_each_file([&](const std::string& path, const tape::ltfs::File& file) {
     const auto attributes = tape::ltfs::from_extended_attributes(file);
     if (!attributes.has_value()) {
       if (attributes.error().code != Code::not_found)
-        problem(view,
-                fmt::format("{}{}: {}", commit.volume.barcode, path, base::to_string(attributes.error())));
+        problems.push_back(
+            fmt::format("{}{}: {}", commit.volume.barcode, path, base::to_string(attributes.error())));
       return;
     }
     const BlockRange blocks = blocks_of(file.extents, block_bytes, 0, file.length);
@@ -141,8 +143,15 @@ async::Task<void> Manager::Core::import_volume(Station& station, ImportView& vie
   VolumeRow row = volumes_[station.barcode];
   BatchCommit all{.volume = row, .copies = {}, .displaced = {}};
   CO_TRY_VOID(co_await import_bundles(volume, all, view));
-  collect_files(volume, all, view);
+  std::vector<std::string> problems;
+  collect_files(volume, all, problems);
+  for (std::string& text : problems) add_problem(view, std::move(text));
   CO_TRY_VOID(co_await import_journal(volume, view));
+  // Batches that the catalog did not live to see are read back by and by, whole volumes only when asked.
+  if (!importing_) {
+    for (CommittedCopy& committed : all.copies)
+      committed.copy.batch = volume.next_number("/.reelway/batches") - 1;
+  }
   // Older versions first: of two generations of a key the younger is the object.
   std::sort(all.copies.begin(), all.copies.end(), [](const CommittedCopy& a, const CommittedCopy& b) {
     return std::tie(a.object.identity.generation, a.object.name) <
@@ -165,26 +174,6 @@ async::Task<void> Manager::Core::import_volume(Station& station, ImportView& vie
   co_return co_await put_volume(std::move(row));
 }
 
-async::Task<void> Manager::Core::import_journal(tape::ltfs::Volume& volume, ImportView& view) {
-  const tape::ltfs::Directory* folder = volume.index().find_directory(kJournalFolder);
-  if (folder == nullptr) co_return Result<void>{};
-  for (const auto& [name, file] : folder->files) {
-    if (file->length > kJournalFileMax) {
-      problem(view, "a journal of more than 64 MiB: " + name);
-      continue;
-    }
-    auto bytes = co_await read_range(volume, *file, {0, file->length});
-    auto deaths =
-        bytes.has_value() ? decode_journal(base::as_text(*bytes)) : Result<std::vector<Death>>(bytes.error());
-    if (!deaths.has_value()) {
-      problem(view, fmt::format("journal {}: {}", name, base::to_string(deaths.error())));
-      continue;
-    }
-    for (Death& death : *deaths) dead_.emplace(std::move(death.name), std::move(death.generation));
-  }
-  co_return Result<void>{};
-}
-
 async::Task<void> Manager::Core::import_station(Station& station, std::string barcode, ImportView& view) {
   // Not mount(): a blank cartridge is no trouble here.
   auto mounted = co_await mount_fresh(station, barcode, false);
@@ -193,12 +182,13 @@ async::Task<void> Manager::Core::import_station(Station& station, std::string ba
   if (blank) co_return co_await dismount(station);
   if (!mounted.has_value()) {
     note_drive_error(station, mounted.error());
-    problem(view, fmt::format("{}: {}", barcode, base::to_string(mounted.error())));
+    add_problem(view, fmt::format("{}: {}", barcode, base::to_string(mounted.error())));
     co_return Result<void>{};
   }
   station.state = "importing";
   auto imported = co_await import_volume(station, view);
-  if (!imported.has_value()) problem(view, fmt::format("{}: {}", barcode, base::to_string(imported.error())));
+  if (!imported.has_value())
+    add_problem(view, fmt::format("{}: {}", barcode, base::to_string(imported.error())));
   co_return co_await dismount(station);
 }
 
@@ -218,7 +208,7 @@ async::Task<void> Manager::Core::import_lane(Station& station, std::vector<std::
     }
     station.activity = fmt::format("imports {}", barcode);
     auto done = co_await import_station(station, barcode, view);
-    if (!done.has_value()) problem(view, fmt::format("{}: {}", barcode, base::to_string(done.error())));
+    if (!done.has_value()) add_problem(view, fmt::format("{}: {}", barcode, base::to_string(done.error())));
   }
   co_return Result<void>{};
 }
@@ -233,6 +223,7 @@ async::Task<ImportView> Manager::Core::import_volumes(bool make_stubs) {
   if (worked.has_value()) worked = co_await reconcile(make_stubs, view);
   if (worked.has_value() && stopping_) worked = base::fail(Code::closed, "the archive is stopping");
   dead_.clear();
+  told_policies_.clear();
   conflicts_told_.clear();
   importing_ = false;
   next_rescan_ = clock().steady_now();
@@ -264,7 +255,7 @@ async::Task<void> Manager::Core::import_all(ImportView& view) {
     if (!pool.empty() && is_in_library(barcode))
       barcodes.push_back(barcode);
     else if (!pool.empty() && volumes_.contains(barcode))
-      problem(view, barcode + " is not in the library");
+      add_problem(view, barcode + " is not in the library");
   }
   std::vector<async::Task<void>> lanes;
   for (Station* station : taken) lanes.push_back(import_lane(*station, barcodes, view));
@@ -278,18 +269,30 @@ async::Task<void> Manager::Core::import_all(ImportView& view) {
 
 // ---- the disk's side ----
 
+/// Where the stubs lie, of evicted objects that mv may have moved past the catalog.
+async::Task<Manager::Core::StubKeys> Manager::Core::stubs_on_disk() {
+  StubKeys stubs;
+  CO_TRY(const auto buckets, co_await env_.store.list_buckets());
+  for (const object::BucketInfo& bucket : buckets) {
+    std::string after;
+    for (bool more = true; more && !stopping_;) {
+      CO_TRY(const auto page, co_await tiered_.scan(bucket.name, {}, after, kScanPage));
+      more = page.size() == kScanPage;
+      if (!page.empty()) after = page.back().info.name.key;
+      for (const object::TierEntry& entry : page) {
+        if (entry.info.residency == object::Residency::evicted)
+          stubs[{bucket.name, entry.info.generation}] = entry.info.name.key;
+      }
+    }
+  }
+  co_return stubs;
+}
+
 /// Rows that came from tape alone are `lost` until the disk was asked: what is there as that generation, what
 /// has another, what is missing.
 async::Task<void> Manager::Core::reconcile(bool make_stubs, ImportView& view) {
-  if (!dead_.empty()) {
-    std::vector<ObjectRow> buried;
-    for (const auto& [name, generation] : dead_) {
-      buried.emplace_back();
-      buried.back().name = name;
-      buried.back().identity.generation = generation;
-    }
-    CO_TRY_VOID(co_await db([&](Catalog& catalog) { return catalog.remove(buried); }));
-  }
+  CO_TRY_VOID(co_await settle_journals(view));
+  CO_TRY(const StubKeys stubs, co_await stubs_on_disk());
   std::string bucket;
   std::string key;
   for (bool more = true; more && !stopping_;) {
@@ -301,16 +304,26 @@ async::Task<void> Manager::Core::reconcile(bool make_stubs, ImportView& view) {
       key = row.name.key;
       ++view.objects;
       if (row.disk != Disk::lost) continue;
-      CO_TRY_VOID(co_await reconcile_one(row, make_stubs, changes, view));
+      CO_TRY_VOID(co_await reconcile_one(row, make_stubs, stubs, changes, view));
     }
     CO_TRY_VOID(co_await db([&](Catalog& catalog) { return catalog.set_disk(changes); }));
   }
   co_return Result<void>{};
 }
 
-async::Task<void> Manager::Core::reconcile_one(const ObjectRow& row, bool make_stubs,
+async::Task<void> Manager::Core::reconcile_one(ObjectRow row, bool make_stubs, const StubKeys& stubs,
                                                std::vector<DiskChange>& changes, ImportView& view) {
   auto entry = co_await entry_of(row.name);
+  const auto moved = stubs.find({row.name.bucket, row.identity.generation});
+  if (!entry.has_value() && moved != stubs.end()) {
+    const object::ObjectName to{row.name.bucket, moved->second};
+    CO_TRY(const auto taken, co_await db([&to](Catalog& catalog) { return catalog.find(to); }));
+    if (!taken) {
+      CO_TRY_VOID(co_await db([&](Catalog& catalog) { return catalog.move_object(row.id, to); }));
+      row.name = to;
+      entry = co_await entry_of(row.name);
+    }
+  }
   if (!entry.has_value()) {
     const bool missing =
         object::is_object_not_found(entry.error()) || object::is_bucket_not_found(entry.error());
@@ -328,7 +341,8 @@ async::Task<void> Manager::Core::reconcile_one(const ObjectRow& row, bool make_s
     }
     auto stub = co_await tiered_.create_stub(info);
     if (!stub.has_value()) {
-      problem(view, fmt::format("{}/{}: {}", row.name.bucket, row.name.key, base::to_string(stub.error())));
+      add_problem(view,
+                  fmt::format("{}/{}: {}", row.name.bucket, row.name.key, base::to_string(stub.error())));
       co_return Result<void>{};
     }
     ++view.stubs;

@@ -421,7 +421,8 @@ planner::Input Manager::Core::planner_input(std::vector<std::shared_ptr<Recall>>
   std::map<std::int64_t, std::uint32_t> index;
   for (const auto& [barcode, row] : volumes_) {
     index[row.id] = static_cast<std::uint32_t>(barcodes.size());
-    input.volumes.push_back({.usable = row.state != VolumeState::foreign && is_in_library(barcode)});
+    input.volumes.push_back({.usable = row.state != VolumeState::foreign && is_in_library(barcode),
+                             .costs = &costs_.of(barcode)});
     barcodes.push_back(barcode);
   }
   const base::SteadyPoint now = clock().steady_now();
@@ -462,8 +463,7 @@ std::optional<double> Manager::Core::start_recalls() {
   std::vector<std::shared_ptr<Recall>> recalls;
   std::vector<std::string> barcodes;
   const planner::Input input = planner_input(recalls, barcodes);
-  const LtoCosts costs(media::lto9(), options_.tape_block_bytes, options_.scale);
-  const planner::Plan plan = planner::plan(input, costs);
+  const planner::Plan plan = planner::plan(input, costs_.of({}));
   for (const planner::Assignment& assignment : plan.assignments) {
     Station& station = *stations_[assignment.drive];
     Tour tour{.station = &station,

@@ -211,6 +211,11 @@ async::Task<void> Manager::Core::settle_vanished(const std::string& bucket, cons
     wake();
     co_return Result<void>{};
   }
+  CO_TRY(const auto moved, co_await moved_elsewhere(bucket, archived));
+  std::vector<std::int64_t> followed(moved.begin(), moved.end());
+  CO_TRY_VOID(co_await give_up(followed));
+  std::erase_if(archived, [&](std::int64_t id) { return moved.contains(id); });
+  if (archived.empty()) co_return Result<void>{};
   CO_TRY(const std::uint64_t known,
          co_await db([&](Catalog& catalog) { return catalog.count_with_copies(bucket); }));
   const std::uint64_t missing = archived.size() + tally.still_lost;
@@ -219,13 +224,49 @@ async::Task<void> Manager::Core::settle_vanished(const std::string& bucket, cons
   if (too_many || nothing_left) co_return co_await keep_missing(bucket, archived, missing, known);
   env_.log.write(base::LogLevel::info, "archive",
                  fmt::format("{} archived objects of {} are gone from disk", archived.size(), bucket));
-  for (std::size_t from = 0; from < archived.size(); from += kPage) {
-    const auto begin = archived.begin() + static_cast<std::ptrdiff_t>(from);
-    const auto end = archived.begin() + static_cast<std::ptrdiff_t>(std::min(from + kPage, archived.size()));
+  co_return co_await give_up(archived);
+}
+
+/// Rows whose objects are gone from where they were, if they still are.
+async::Task<void> Manager::Core::give_up(const std::vector<std::int64_t>& ids) {
+  for (std::size_t from = 0; from < ids.size(); from += kPage) {
+    const auto begin = ids.begin() + static_cast<std::ptrdiff_t>(from);
+    const auto end = ids.begin() + static_cast<std::ptrdiff_t>(std::min(from + kPage, ids.size()));
     CO_TRY(const auto rows, co_await missing_on_disk({begin, end}));
     CO_TRY_VOID(co_await db([&](Catalog& catalog) { return catalog.remove(rows); }));
   }
   co_return Result<void>{};
+}
+
+/// Files that mv gave another key of the bucket: the same inode, size and time. There they are new objects,
+/// as every file that POSIX made; stubs were followed by compare(). The bucket is walked once more, which is
+/// what a false alarm of a lost disk would cost a person too.
+async::Task<std::set<std::int64_t>> Manager::Core::moved_elsewhere(const std::string& bucket,
+                                                                   const std::vector<std::int64_t>& ids) {
+  std::map<std::uint64_t, ObjectRow> by_inode;
+  for (std::size_t from = 0; from < ids.size(); from += kPage) {
+    const auto begin = ids.begin() + static_cast<std::ptrdiff_t>(from);
+    const auto end = ids.begin() + static_cast<std::ptrdiff_t>(std::min(from + kPage, ids.size()));
+    CO_TRY(auto rows, co_await missing_on_disk({begin, end}));
+    for (ObjectRow& row : rows) {
+      if (row.disk == Disk::resident) by_inode[row.identity.inode] = std::move(row);
+    }
+  }
+  std::set<std::int64_t> moved;
+  std::string after;
+  for (bool more = !by_inode.empty(); more && !stopping_;) {
+    CO_TRY(const auto page, co_await tiered_.scan(bucket, {}, after, kPage));
+    more = page.size() == kPage;
+    if (!page.empty()) after = page.back().info.name.key;
+    for (const object::TierEntry& entry : page) {
+      const auto at = by_inode.find(entry.identity.inode);
+      const bool same = at != by_inode.end() && entry.info.residency == object::Residency::resident &&
+                        entry.identity.size == at->second.identity.size &&
+                        entry.identity.mtime == at->second.identity.mtime;
+      if (same) moved.insert(at->second.id);
+    }
+  }
+  co_return moved;
 }
 
 async::Task<std::set<std::int64_t>> Manager::Core::with_copies(const std::vector<ObjectRow>& rows) {

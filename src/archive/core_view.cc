@@ -13,7 +13,8 @@ using base::Result;
 
 namespace {
 constexpr std::size_t kQueueShown = 100;
-}
+constexpr std::size_t kListPage = 1000;
+}  // namespace
 
 async::Task<StatusView> Manager::Core::status_view() {
   CO_TRY_VOID(co_await absorb_notes());
@@ -56,7 +57,9 @@ std::string explain_waiting(const ObjectRow& row, const Policy& policy, base::Ti
 async::Task<ObjectView> Manager::Core::why(object::ObjectName name) {
   CO_TRY_VOID(co_await absorb_notes());
   ObjectView view{.name = name, .generation = {}, .state = "resident", .copies = {}, .explanation = {}};
-  const PolicyRow* policy = policy_of(policies_, name);
+  const PolicyRow* found = policy_of(policies_, name);
+  const auto policy =
+      found == nullptr ? std::nullopt : std::optional(*found);  // they may change while we wait
   CO_TRY(const auto row, co_await db([&](Catalog& catalog) { return catalog.find(name); }));
   if (!row) {
     auto head = co_await env_.store.head({.name = name, .conditions = {}});
@@ -69,8 +72,8 @@ async::Task<ObjectView> Manager::Core::why(object::ObjectName name) {
           "a stub lies at this key, but the catalog knows nothing of it: `reelway tape import` reads the "
           "tapes";
     } else {
-      view.explanation = policy == nullptr ? "it is on disk only: no policy archives its bucket and prefix"
-                                           : "it is on disk only: the archive has not seen it yet";
+      view.explanation = !policy ? "it is on disk only: no policy archives its bucket and prefix"
+                                 : "it is on disk only: the archive has not seen it yet";
     }
     co_return view;
   }
@@ -110,7 +113,7 @@ async::Task<ObjectView> Manager::Core::why(object::ObjectName name) {
                                             "tape import`; to give it up, store the key anew through S3",
                                             on_tape)
                                       : "its disk copy is being dropped";
-  } else if (!row->missing.empty() && policy != nullptr) {
+  } else if (!row->missing.empty() && policy) {
     const bool in_batch = in_batch_.contains(row->id);
     view.state = in_batch ? "archiving" : counted > 0 ? "dual" : "resident";
     view.explanation = fmt::format("it is on disk with {}; {}", on_tape,
@@ -119,8 +122,8 @@ async::Task<ObjectView> Manager::Core::why(object::ObjectName name) {
     view.state = counted > 0 ? "dual" : "resident";
     const auto pin = pins_.find(name);
     const Result<void> evictable =
-        policy == nullptr ? Result<void>(base::fail(base::Code::precondition_failed, "no policy archives it"))
-                          : check_evictable(policy->policy, *row, copies);
+        !policy ? Result<void>(base::fail(base::Code::precondition_failed, "no policy archives it"))
+                : check_evictable(policy->policy, *row, on_trusted(copies));
     view.explanation = fmt::format("it is on disk and archived ({}); ", on_tape);
     if (pin != pins_.end())
       view.explanation += "it was restored until " + base::to_iso8601(pin->second.expiry);
@@ -201,6 +204,67 @@ async::Task<LibraryView> Manager::Core::library_view() {
          .waited_s = std::chrono::duration<double>(clock().steady_now() - recall.asked).count()});
   }
   co_return view;
+}
+
+namespace {
+
+std::string_view state_of(const PlacedCopy& placed) {
+  if (placed.copy.damaged) return "damaged";
+  if (placed.disk == Disk::removed) return "dead";
+  return placed.copy.verified ? "verified" : "unread";
+}
+
+VolumeEntry entry_of_copy(const PlacedCopy& placed) {
+  const CopyRow& copy = placed.copy;
+  return {.path = copy.path,
+          .member = copy.bundled ? placed.name.bucket + "/" + placed.name.key : std::string{},
+          .name = placed.name,
+          .generation = placed.generation,
+          .bytes = copy.length,
+          .state = std::string(state_of(placed)),
+          .partition = tape::ltfs::kDataPartition,
+          .block = copy.block};
+}
+
+/// "BLOCK:COPY", as list_volume gives it.
+Result<void> read_cursor(const std::string& text, PlaceQuery& query) {
+  if (text.empty()) return {};
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  const auto block = base::parse_decimal(text.substr(0, colon));
+  const auto copy = base::parse_decimal(text.substr(std::min(colon + 1, text.size())));
+  if (!block || !copy) return base::fail(base::Code::invalid_argument, "after: not the `next` of a page");
+  query.after_block = *block;
+  query.after_copy = static_cast<std::int64_t>(*copy);
+  return {};
+}
+
+}  // namespace
+
+async::Task<VolumeListing> Manager::Core::list_volume(std::string volume, std::string prefix,
+                                                      std::string after) {
+  const auto at = std::find_if(volumes_.begin(), volumes_.end(), [&](const auto& each) {
+    return each.first == volume || each.second.uuid == volume;
+  });
+  if (volume.empty() || at == volumes_.end())
+    co_return base::fail(base::Code::not_found,
+                         fmt::format("the catalog knows no volume '{}': `reelway tape volumes` names those "
+                                     "that it knows",
+                                     volume));
+  VolumeListing listing{
+      .barcode = at->first, .uuid = at->second.uuid, .pool = at->second.pool, .entries = {}, .next = {}};
+  const std::size_t slash = std::min(prefix.find('/'), prefix.size());
+  PlaceQuery query{.volume = at->second.id,
+                   .bucket = prefix.substr(0, slash),
+                   .prefix = prefix.substr(std::min(slash + 1, prefix.size())),
+                   .count_max = kListPage};
+  if (!prefix.empty() && query.bucket.empty())
+    co_return base::fail(base::Code::invalid_argument, "prefix: it begins with a bucket's name");
+  CO_TRY_VOID(read_cursor(after, query));
+  CO_TRY(const auto copies, co_await db([&query](Catalog& catalog) { return catalog.placed(query); }));
+  for (const PlacedCopy& placed : copies) listing.entries.push_back(entry_of_copy(placed));
+  if (copies.size() == kListPage)
+    listing.next = fmt::format("{}:{}", copies.back().copy.block, copies.back().copy.id);
+  co_return listing;
 }
 
 }  // namespace reelway::archive

@@ -1,8 +1,8 @@
 #pragma once
-// What happened to archived objects afterwards, as it goes onto the tapes: files /.reelway/journal/<n>, JSON
-// lines
-// {"dead": {"bucket": base64, "key": base64, "generation": text}}. A rebuild from tapes reads them, so that
-// it raises no dead object (docs/formats/journal.md). Unknown lines are skipped: later versions add kinds.
+// What tapes carry besides objects: deaths of archived objects, and policies as they were set and removed.
+// Files /.reelway/journal/<n> of JSON lines (docs/formats/journal.md). A rebuild from tapes reads them, so
+// that it raises no dead object and brings policies back. Unknown lines are skipped: later versions add
+// kinds.
 
 #include <string>
 #include <string_view>
@@ -21,8 +21,14 @@ struct Death {
   friend bool operator==(const Death&, const Death&) = default;
 };
 
-std::string encode_journal(const std::vector<ObjectRow>& dead);
-/// data_loss for lines that are no JSON objects, or a death that lacks a field.
-base::Result<std::vector<Death>> decode_journal(std::string_view text);
+struct Journal {
+  std::vector<Death> deaths;
+  std::vector<PolicyChange> policies;
+  friend bool operator==(const Journal&, const Journal&) = default;
+};
+
+std::string encode_journal(const Journal& journal);
+/// data_loss for lines that are no JSON objects, and for a death or a policy that lacks a field.
+base::Result<Journal> decode_journal(std::string_view text);
 
 }  // namespace reelway::archive

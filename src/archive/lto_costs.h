@@ -1,7 +1,9 @@
 #pragma once
 // The planner's costs by the physics of media. `scale`: on a scale-model cartridge (a virtual library of
-// small capacity) a byte stands for so many bytes of an LTO-9's, so that positions and lengths keep their
+// small capacity) a byte stands for so many bytes of a real one's, so that positions and lengths keep their
 // proportions; 1 for real ones.
+
+#include <string_view>
 
 #include "archive/planner/costs.h"
 #include "media/personality.h"
@@ -25,6 +27,21 @@ class LtoCosts final : public planner::Costs {
   const media::Personality& personality_;
   std::uint32_t block_bytes_;
   double scale_;
+};
+
+/// The costs of each generation that media knows.
+class LtoCostTable {
+ public:
+  LtoCostTable(std::uint32_t block_bytes, double scale)
+      : lto8_(media::lto8(), block_bytes, scale), lto9_(media::lto9(), block_bytes, scale) {}
+  /// By the barcode's suffix; LTO-9's for cartridges that are not modelled.
+  const LtoCosts& of(std::string_view barcode) const {
+    return media::generation_of_barcode(barcode) == media::Generation::lto8 ? lto8_ : lto9_;
+  }
+
+ private:
+  LtoCosts lto8_;
+  LtoCosts lto9_;
 };
 
 }  // namespace reelway::archive

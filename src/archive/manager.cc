@@ -117,6 +117,10 @@ async::Task<bool> Manager::owns(object::ObjectName name, std::string generation)
 async::Task<LibraryView> Manager::library_view() {
   return async::run_on(core_->environment().executor, core_->library_view());
 }
+async::Task<VolumeListing> Manager::list_volume(std::string volume, std::string prefix, std::string after) {
+  return async::run_on(core_->environment().executor,
+                       core_->list_volume(std::move(volume), std::move(prefix), std::move(after)));
+}
 async::Task<ImportView> Manager::import_volumes(bool make_stubs) {
   return async::run_on(core_->environment().executor, core_->import_volumes(make_stubs));
 }

@@ -95,6 +95,7 @@ class Manager final : public Client {
                                                       const std::string& generation) const override;
   async::Task<bool> owns(object::ObjectName name, std::string generation) override;
   async::Task<LibraryView> library_view() override;
+  async::Task<VolumeListing> list_volume(std::string volume, std::string prefix, std::string after) override;
   async::Task<ImportView> import_volumes(bool make_stubs) override;
   async::Task<StatusView> verify(std::string bucket, std::string prefix) override;
 

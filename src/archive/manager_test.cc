@@ -353,6 +353,46 @@ TEST(Restore, IsPinnedForItsDaysAndThenEvictedAgain) {
   EXPECT_FALSE(rig.manager().restore_status({"b", "k"}, generation));
 }
 
+TEST(List, NamesWhatLiesOnAVolumeInOrderOfPosition) {
+  ArchiveRig rig;
+  rig.start();
+  rig.set_policy({"one"});
+  for (int i = 0; i < 1100; ++i) rig.put("small/" + std::to_string(10'000 + i), "x");  // more than a page
+  rig.put("large", rig.bytes(100'000));
+  rig.archive_now();
+  rig.remove("small/10007");
+  const std::string barcode = rig.why("large").copies.front().barcode;
+  std::vector<VolumeEntry> entries;
+  std::string after;
+  do {
+    const auto page = rig.run(rig.manager().list_volume(barcode, "", after));
+    ASSERT_TRUE(page) << to_string(page.error());
+    EXPECT_EQ(page->pool, "one");
+    entries.insert(entries.end(), page->entries.begin(), page->entries.end());
+    after = page->next;
+  } while (!after.empty());
+  ASSERT_EQ(entries.size(), 1101U);
+  EXPECT_TRUE(std::is_sorted(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.partition, a.block) < std::tie(b.partition, b.block);
+  }));
+  std::map<std::string, const VolumeEntry*> by_key;
+  for (const VolumeEntry& entry : entries) by_key[entry.name.key] = &entry;
+  EXPECT_EQ(by_key.at("large")->path, "/b/large");
+  EXPECT_EQ(by_key.at("large")->member, "");
+  EXPECT_EQ(by_key.at("large")->bytes, 100'000U);
+  EXPECT_EQ(by_key.at("large")->generation, rig.info("large").generation);
+  EXPECT_EQ(by_key.at("small/10006")->member, "b/small/10006");
+  EXPECT_EQ(by_key.at("small/10006")->state, "verified");
+  EXPECT_EQ(by_key.at("small/10007")->state, "dead");
+
+  const std::string uuid = rig.run(rig.manager().list_volume(barcode, "", ""))->uuid;
+  EXPECT_EQ(rig.run(rig.manager().list_volume(uuid, "b/la", ""))->entries.size(), 1U);
+  EXPECT_EQ(rig.run(rig.manager().list_volume(uuid, "b/small/1000", ""))->entries.size(), 10U);
+  EXPECT_TRUE(rig.run(rig.manager().list_volume(uuid, "other", ""))->entries.empty());
+  EXPECT_EQ(rig.run(rig.manager().list_volume("XX0001L9", "", "")).error().code, base::Code::not_found);
+  EXPECT_EQ(rig.run(rig.manager().list_volume(uuid, "", "x")).error().code, base::Code::invalid_argument);
+}
+
 TEST(Import, RebuildsTheCatalogFromTheTapesAlone) {
   ArchiveRig rig;
   rig.start();

@@ -44,6 +44,7 @@ base::Result<std::unique_ptr<Cartridge>> Cartridge::open(const std::filesystem::
   std::unique_ptr<Cartridge> cartridge(new Cartridge);
   cartridge->folder_ = folder;
   cartridge->barcode_ = std::move(barcode);
+  cartridge->medium_serial_ = "RWMED" + cartridge->barcode_;
   cartridge->options_ = options.partition;
   cartridge->generation_ = media::generation_of_barcode(cartridge->barcode_).value_or(options.generation);
   cartridge->scale_ = options.capacity_scale;
@@ -99,7 +100,9 @@ base::Result<void> Cartridge::take_line(const std::vector<std::string_view>& wor
   const std::string_view value = words[1];
   bool good = true;
   unsigned flag = 0;
-  if (name == "scale") {
+  if (name == "serial") {
+    medium_serial_ = value;
+  } else if (name == "scale") {
     good = parse_number(value, scale_) && scale_ > 0;
   } else if (name == "proportion") {
     good = parse_number(value, proportion_);
@@ -128,11 +131,11 @@ base::Result<void> Cartridge::take_line(const std::vector<std::string_view>& wor
 
 base::Result<void> Cartridge::write_memory() const {
   std::string text = fmt::format(
-      "scale {}\nproportion {}\npartitions {}\nloads {}\nwritten {}\nread {}\nchange_reference "
+      "serial {}\nscale {}\nproportion {}\npartitions {}\nloads {}\nwritten {}\nread {}\nchange_reference "
       "{}\nwrite_protected {}\n"
       "characterized {}\n",
-      scale_, proportion_, formatted_partitions_, load_count_, written_bytes_, read_bytes_, change_reference_,
-      write_protected_ ? 1 : 0, characterized_ ? 1 : 0);
+      medium_serial_, scale_, proportion_, formatted_partitions_, load_count_, written_bytes_, read_bytes_,
+      change_reference_, write_protected_ ? 1 : 0, characterized_ ? 1 : 0);
   for (const auto& [key, attribute] : attributes_) {
     text += fmt::format("attribute {} {} {} {}\n", key.first, key.second,
                         static_cast<unsigned>(attribute.format), base::to_hex(attribute.value));

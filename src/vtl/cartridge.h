@@ -29,6 +29,8 @@ class Cartridge {
                                                        std::string barcode, const CartridgeOptions& options);
 
   const std::string& barcode() const { return barcode_; }
+  /// Of the chip; it stays with the folder's content when that gets another barcode.
+  const std::string& medium_serial() const { return medium_serial_; }
   const media::Personality& personality() const { return media::personality(generation_); }
   media::Layout layout() const {
     return partitions_.size() == 1 ? media::Layout::one_partition : media::Layout::two_partitions;
@@ -67,6 +69,7 @@ class Cartridge {
 
   std::filesystem::path folder_;
   std::string barcode_;
+  std::string medium_serial_;
   PartitionOptions options_;
   media::Generation generation_ = media::Generation::lto9;
   double scale_ = 1;

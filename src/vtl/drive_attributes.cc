@@ -1,7 +1,5 @@
 // READ and WRITE ATTRIBUTE: the cartridge memory (SPC-5 sections 6.16, 6.41 and 7.4).
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 
@@ -52,7 +50,7 @@ std::vector<Attribute> DriveModel::all_attributes(std::uint8_t partition) {
   add(number(attribute::load_count, 8, cartridge_->load_count()));
   add(number(attribute::volume_change_reference, 4, cartridge_->change_reference()));
   add(text(attribute::medium_manufacturer, 8, "REELWAY"));
-  add(text(attribute::medium_serial, 32, fmt::format("RWMED{}", cartridge_->barcode())));
+  add(text(attribute::medium_serial, 32, cartridge_->medium_serial()));
   add(number(attribute::medium_length, 4, static_cast<std::uint64_t>(medium.length_m)));
   add(number(attribute::medium_density, 1, medium.density_code));
   add(number(attribute::medium_type, 1, 0));  // a data cartridge

@@ -119,16 +119,22 @@ class Planning {
   double change_s(std::uint32_t drive, std::uint32_t volume) const {
     const Drive& at = input_.drives[drive];
     if (at.volume == volume) return 0;
-    return costs_.load_s() + (at.volume ? costs_.unload_s(at.head_block) : 0);
+    return costs_of(volume).load_s() + (at.volume ? costs_of(*at.volume).unload_s(at.head_block) : 0);
+  }
+
+  const Costs& costs_of(std::uint32_t volume) const {
+    const Costs* own = volume < input_.volumes.size() ? input_.volumes[volume].costs : nullptr;
+    return own == nullptr ? costs_ : *own;
   }
 
   double seconds_for(std::uint32_t volume, std::uint32_t drive) const {
     const Pending& at = pending_[volume];
     const std::uint64_t gap = (at.end_block - at.first_block) / at.count;
+    const Costs& costs = costs_of(volume);
     const double hop = gap == 0 ? 0
-                                : std::min(costs_.locate_s(at.first_block, at.first_block + gap),
-                                           costs_.read_s(gap * costs_.block_bytes()));
-    return 1 + change_s(drive, volume) + costs_.read_s(at.bytes) + hop * static_cast<double>(at.count);
+                                : std::min(costs.locate_s(at.first_block, at.first_block + gap),
+                                           costs.read_s(gap * costs.block_bytes()));
+    return 1 + change_s(drive, volume) + costs.read_s(at.bytes) + hop * static_cast<double>(at.count);
   }
 
   /// The request that may not wait any longer, if any.
@@ -205,7 +211,7 @@ class Planning {
       extents.push_back(extent_of(stop));
     }
     if (stops.empty()) return head;
-    const Tour tour = plan_tour(head, extents, costs_);
+    const Tour tour = plan_tour(head, extents, costs_of(made.volume));
     made.seconds += tour.seconds;
     for (const std::uint32_t i : tour.order) made.stops.push_back(stops[i]);
     return extents[tour.order.back()].end_block;

@@ -29,7 +29,8 @@ struct Request {
 };
 
 struct Volume {
-  bool usable = true;  ///< in the library, not failed, not held by somebody else
+  bool usable = true;            ///< in the library, not failed, not held by somebody else
+  const Costs* costs = nullptr;  ///< of its cartridge, where they are not the plan's; outlive the call
 };
 
 struct Drive {
@@ -74,6 +75,7 @@ struct Plan {
   std::optional<double> look_again_s;  ///< something becomes due then without any other event
 };
 
+/// `costs`: of volumes that have none of their own.
 Plan plan(const Input& input, const Costs& costs);
 
 }  // namespace reelway::archive::planner

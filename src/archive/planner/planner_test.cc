@@ -11,7 +11,7 @@ namespace reelway::archive::planner {
 namespace {
 
 /// A linear tape with a fixed cost for every locate, cheaper to read through than to hop over 10 blocks.
-class LinearCosts final : public Costs {
+class LinearCosts : public Costs {
  public:
   double locate_s(std::uint64_t from, std::uint64_t to) const override {
     if (from == to) return 0;
@@ -107,6 +107,29 @@ Input random_input(base::Rng& rng) {
     input.requests.push_back(std::move(request));
   }
   return input;
+}
+
+TEST(Planner, CostsAreThoseOfTheCartridge) {
+  struct Costly final : LinearCosts {
+    double load_s() const override { return 10'000; }
+    double unload_s(std::uint64_t) const override { return 20'000; }
+  };
+  const LinearCosts plain;
+  const Costly costly;
+  Input input;
+  input.volumes = {{.costs = &costly}, {.costs = &plain}, {}};
+  input.drives.resize(1);
+  input.requests.push_back({.age_s = 10, .copies = {{0, {0, 10, 1000}}, {1, {5'000, 5'010, 1000}}}});
+  const Plan cheap = plan(input, costly);
+  ASSERT_EQ(cheap.assignments.size(), 1U);
+  EXPECT_EQ(cheap.assignments[0].volume, 1U);
+  EXPECT_LT(cheap.assignments[0].seconds, 10'000);
+  input.drives[0].volume = 0;
+  input.requests[0].copies.erase(input.requests[0].copies.begin());
+  EXPECT_GT(plan(input, plain).assignments.at(0).seconds, 20'000) << "the one that is put away";
+  input.drives[0].volume.reset();
+  input.requests[0].copies[0].volume = 2;
+  EXPECT_GT(plan(input, costly).assignments.at(0).seconds, 10'000) << "the plan's, where it has none";
 }
 
 TEST(Planner, NeverPutsTwoCartridgesInADriveOrOneInTwoAndServesEachRequestOnce) {

@@ -138,6 +138,7 @@ Task<void> Volume::State::flush() {
 VolumeInfo Volume::info() const {
   const auto& state = *state_;
   return {.serial = state.serial,
+          .medium_serial = state.medium_serial,
           .uuid = state.label.volume_uuid,
           .name = state.index.volume_name,
           .format_time = state.label.format_time,

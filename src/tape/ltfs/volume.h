@@ -71,7 +71,8 @@ struct ReadRequest {
 };
 
 struct VolumeInfo {
-  std::string serial;  ///< of VOL1
+  std::string serial;         ///< of VOL1
+  std::string medium_serial;  ///< of the cartridge memory, without padding; empty: it has none
   std::string uuid;
   std::string name;
   std::string format_time;

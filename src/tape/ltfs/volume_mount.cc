@@ -229,11 +229,23 @@ Task<void> mount_by_scan(Volume::State& state) {
 
 }  // namespace
 
+namespace {
+
+Task<std::string> read_medium_serial(Drive& drive) {
+  CO_TRY(const auto value, co_await drive.read_attribute(0, scsi::attribute::medium_serial));
+  std::string text(value ? base::as_text(*value) : std::string_view{});
+  text.resize(text.find_last_not_of(std::string_view(" \0", 2)) + 1);
+  co_return text;
+}
+
+}  // namespace
+
 Task<std::unique_ptr<Volume>> Volume::mount(Drive& drive, Environment environment, MountOptions options) {
   auto state = std::make_unique<State>(drive, environment, options);
   CO_TRY_VOID(co_await drive.locate({.partition = 0, .block = 0}));
   state->change_count = drive.change_count();
   CO_TRY_VOID(co_await read_labels(*state));
+  CO_TRY(state->medium_serial, co_await read_medium_serial(drive));
   bool mounted = false;
   if (!options.force_scan) {
     CO_TRY(mounted, co_await mount_by_memory(*state));

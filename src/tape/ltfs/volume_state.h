@@ -24,6 +24,7 @@ struct Volume::State {
   Environment environment;
   MountOptions options;
   std::string serial;
+  std::string medium_serial;
   Label label;
   std::uint32_t index_partition = kIndexPartition;  // SCSI numbers of the label's letters
   std::uint32_t data_partition = kDataPartition;
