@@ -42,7 +42,10 @@ inline constexpr std::array kSchema = {
     "end_block BIGINT NOT NULL,"
     " batch BIGINT NOT NULL, verified INTEGER NOT NULL, damaged INTEGER NOT NULL)",
     "CREATE INDEX IF NOT EXISTS copies_object ON copies (object)",
-    "CREATE INDEX IF NOT EXISTS copies_volume ON copies (volume, path)",
+    // All members of a bundle share its path: without the offset each new copy would be compared with all of
+    // them.
+    "DROP INDEX IF EXISTS copies_volume",
+    "CREATE INDEX IF NOT EXISTS copies_member ON copies (volume, path, file_offset)",
     "CREATE INDEX IF NOT EXISTS copies_place ON copies (volume, block, id)",
     "CREATE INDEX IF NOT EXISTS copies_unread ON copies (volume) WHERE verified = 0 AND damaged = 0",
     "CREATE INDEX IF NOT EXISTS copies_batch ON copies (volume, batch)",

@@ -45,13 +45,18 @@ class Stage {
         out_(out),
         chunk_bytes_(env_.buffers.chunk_bytes(base::PoolShare::drives)) {}
 
+  /// While one group is hashed and sent, the next is read.
   async::Task<void> run() {
-    while (next_ < rows_.size()) {
-      if (rows_[next_].identity.size <= chunk_bytes_ / 4) {
-        CO_TRY_VOID(co_await send_group());
-      } else {
-        CO_TRY_VOID(co_await send_large(next_++));
-      }
+    std::optional<Group> ready;
+    while (ready || next_ < rows_.size()) {
+      std::optional<Group> upcoming;
+      std::vector<async::Task<void>> both;
+      if (ready) both.push_back(finish_group(*ready));
+      if (is_small_next()) both.push_back(read_group(upcoming));
+      const auto results = co_await join_all(std::move(both));
+      for (const Result<void>& result : results) CO_TRY_VOID(result);
+      ready = std::move(upcoming);
+      if (!ready && next_ < rows_.size()) CO_TRY_VOID(co_await send_large(next_++));
     }
     co_return Result<void>{};
   }
@@ -62,6 +67,14 @@ class Stage {
     base::MutableBytes memory;
     std::optional<Result<WholeObject>> result;
   };
+  struct Group {
+    Parcel parcel;
+    std::vector<Slot> slots;
+  };
+
+  bool is_small_next() const {
+    return next_ < rows_.size() && rows_[next_].identity.size <= chunk_bytes_ / 4;
+  }
 
   async::Task<base::Chunk> take_chunk() {
     auto chunks = co_await async::take_chunks(env_.buffers, base::PoolShare::drives, 1, kBufferPatience);
@@ -69,29 +82,34 @@ class Stage {
     co_return std::move(chunks->front());
   }
 
-  async::Task<void> send_group() {
-    Parcel parcel;
-    CO_TRY(parcel.memory, co_await take_chunk());
-    std::vector<Slot> slots;
+  /// As many small objects as fit into a chunk.
+  async::Task<void> read_group(std::optional<Group>& out) {
+    Group& group = out.emplace();
+    CO_TRY(group.parcel.memory, co_await take_chunk());
     std::size_t used = 0;
-    for (; next_ < rows_.size() && slots.size() < kGroupMax; ++next_) {
+    for (; is_small_next() && group.slots.size() < kGroupMax; ++next_) {
       const auto size = static_cast<std::size_t>(rows_[next_].identity.size);
-      if (size > chunk_bytes_ / 4 || used + size > chunk_bytes_) break;
-      slots.push_back({.entry = next_, .memory = parcel.memory.bytes().subspan(used, size), .result = {}});
+      if (used + size > chunk_bytes_) break;
+      group.slots.push_back(
+          {.entry = next_, .memory = group.parcel.memory.bytes().subspan(used, size), .result = {}});
       used += size;
     }
-    const std::function<net::awaitable<void>(std::size_t)> work = [this, &slots](std::size_t i) {
-      return read_slot(slots[i]);
+    const std::function<net::awaitable<void>(std::size_t)> work = [this, &group](std::size_t i) {
+      return read_slot(group.slots[i]);
     };
-    co_await fan_out(slots.size(), kReadWidth, work);
-    co_await hash_slots(slots);
-    for (Slot& slot : slots) {
+    co_await fan_out(group.slots.size(), kReadWidth, work);
+    co_return Result<void>{};
+  }
+
+  async::Task<void> finish_group(Group& group) {
+    co_await hash_slots(group.slots);
+    for (Slot& slot : group.slots) {
       if (slot.result->has_value())
-        parcel.wholes.push_back(std::move(**slot.result));
+        group.parcel.wholes.push_back(std::move(**slot.result));
       else
-        parcel.failed.push_back({slot.entry, slot.result->error()});
+        group.parcel.failed.push_back({slot.entry, slot.result->error()});
     }
-    co_return co_await out_.send(std::move(parcel));
+    co_return co_await out_.send(std::move(group.parcel));
   }
 
   net::awaitable<void> read_slot(Slot& slot) {
