@@ -95,7 +95,7 @@ base::Result<Exit> run_bench(const BenchOptions& options) {
     fmt::print("{:.0f} requests/s, {:.1f} MB/s\n", static_cast<double>(report.objects) / bench.seconds(),
                static_cast<double>(report.bytes) / 1e6 / bench.seconds());
   }
-  return print_report(report, bench.seconds(), cpu_seconds(), options.as_json);
+  return print_report(report, bench.seconds(), options.as_json);
 }
 
 }  // namespace

@@ -6,13 +6,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <boost/asio/this_coro.hpp>
 #include <filesystem>
 
-#include "app/fetcher.h"
 #include "app/parse.h"
 #include "app/transfer_jobs.h"
-#include "async/spawn.h"
 #include "base/checksum.h"
 #include "base/encoding.h"
 
@@ -23,7 +20,6 @@ namespace {
 struct GetOptions : EndpointOptions {
   std::string source;
   std::string target;
-  std::string rdma = "auto";
   bool digest = false;
 };
 
@@ -88,7 +84,7 @@ base::Result<int> open_file(const std::filesystem::path& path) {
   return descriptor;
 }
 
-async::Task<void> get_one(Fetcher& fetcher, const GetOptions& options, const Item& item, Report& report) {
+async::Task<void> get_one(Mover& mover, const GetOptions& options, const Item& item, Report& report) {
   std::filesystem::path path;
   std::filesystem::path temporary;
   int descriptor = -1;
@@ -99,7 +95,7 @@ async::Task<void> get_one(Fetcher& fetcher, const GetOptions& options, const Ite
     CO_TRY(descriptor, open_file(temporary));
   }
   Landing landing(options.digest, descriptor);
-  const auto fetched = co_await fetcher.fetch(item.key, item.size, landing);
+  const auto fetched = co_await mover.fetch(item.key, item.size, landing);
   std::error_code error;
   if (!fetched) {
     if (!temporary.empty()) std::filesystem::remove(temporary, error);
@@ -137,20 +133,12 @@ async::Task<std::vector<Item>> find_items(s3client::Client& client, const object
 async::Task<Report> get_all(const s3client::Options& client_options, const GetOptions& options,
                             const object::ObjectName& source) {
   Report report;
-  const base::SystemClock clock;
-  base::SystemRng rng;
-  const async::Executor executor = co_await async::net::this_coro::executor;
-  CO_TRY(const auto client, s3client::Client::create(executor, client_options, clock, rng));
-  CO_TRY(const auto items, co_await find_items(*client, source, options.recursive));
-  PlaneOptions fetcher_options{.bucket = source.bucket,
-                               .server_host = client_options.http.host,
-                               .rdma = options.rdma,
-                               .parallel = options.parallel};
-  CO_TRY(const auto fetcher, co_await make_fetcher(*client, rng, std::move(fetcher_options)));
-  const Job job = [&](std::size_t index) { return get_one(*fetcher, options, items[index], report); };
+  CO_TRY(const auto session, co_await open_session(client_options, options, source.bucket));
+  CO_TRY(const auto items, co_await find_items(*session->client, source, options.recursive));
+  const Job job = [&](std::size_t index) { return get_one(*session->mover, options, items[index], report); };
   const auto name = [&](std::size_t index) { return items[index].key; };
   CO_TRY_VOID(co_await run_jobs(items.size(), options.parallel, job, name, report));
-  report.plane = fetcher->plane();
+  report.plane = session->mover->plane();
   co_return report;
 }
 
@@ -159,11 +147,7 @@ base::Result<Exit> run_get(const GetOptions& options) {
     return base::fail(base::Code::invalid_argument, "say where to put it, or --digest");
   TRY(const auto endpoint, client_options(options));
   TRY(const auto source, parse_s3_url(options.source));
-  const base::SystemClock clock;
-  const auto started = clock.steady_now();
-  TRY(const auto report, async::run_until_done(get_all(endpoint, options, source)));
-  const double seconds = std::chrono::duration<double>(clock.steady_now() - started).count();
-  return print_report(report, seconds, cpu_seconds(), options.as_json);
+  return run_transfers(get_all(endpoint, options, source), options.as_json);
 }
 
 }  // namespace
@@ -172,16 +156,11 @@ void add_get(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("get", "Fetch objects");
   const auto options = std::make_shared<GetOptions>();
   add_endpoint_options(*command, *options);
+  add_rdma_option(*command, *options);
   command->add_option("source", options->source, "s3://BUCKET/KEY, or a prefix with --recursive")->required();
   command->add_option("target", options->target, "A file, or a folder")->type_name("PATH");
   command->add_flag("--digest", options->digest,
                     "Print the SHA-256 of each; without a target the bytes go to memory only");
-  command
-      ->add_option(
-          "--rdma", options->rdma,
-          "off: HTTP bodies; auto: out of band where it pays and works; require: out of band or fail")
-      ->check(CLI::IsMember({"off", "auto", "require"}))
-      ->capture_default_str();
   command->callback([options, &action] { action = [options] { return run_get(*options); }; });
 }
 

@@ -6,15 +6,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <boost/asio/this_coro.hpp>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
 #include "app/parse.h"
-#include "app/sender.h"
 #include "app/transfer_jobs.h"
-#include "async/spawn.h"
 
 namespace reelway::app {
 
@@ -24,7 +21,6 @@ struct PutOptions : EndpointOptions {
   std::string source;
   std::string target;
   std::string files_from;
-  std::string rdma = "off";
 };
 
 /// A file's bytes, read where they are asked for. The command's one thread may wait for the disk.
@@ -101,9 +97,9 @@ base::Result<std::vector<Item>> found_items(const PutOptions& options, const obj
   return items;
 }
 
-async::Task<void> put_one(Sender& sender, const Item& item, Report& report) {
+async::Task<void> put_one(Mover& mover, const Item& item, Report& report) {
   CO_TRY(const auto content, FileContent::open(item.path));
-  CO_TRY_VOID(co_await sender.send(item.key, *content));
+  CO_TRY_VOID(co_await mover.send(item.key, *content));
   ++report.objects;
   report.bytes += content->size();
   co_return base::Result<void>{};
@@ -112,19 +108,11 @@ async::Task<void> put_one(Sender& sender, const Item& item, Report& report) {
 async::Task<Report> put_all(const s3client::Options& client_options, const PutOptions& options,
                             const std::string& bucket, const std::vector<Item>& items) {
   Report report;
-  const base::SystemClock clock;
-  base::SystemRng rng;
-  const async::Executor executor = co_await async::net::this_coro::executor;
-  CO_TRY(const auto client, s3client::Client::create(executor, client_options, clock, rng));
-  PlaneOptions plane_options{.bucket = bucket,
-                             .server_host = client_options.http.host,
-                             .rdma = options.rdma,
-                             .parallel = options.parallel};
-  CO_TRY(const auto sender, co_await make_sender(*client, rng, std::move(plane_options)));
-  const Job job = [&](std::size_t index) { return put_one(*sender, items[index], report); };
+  CO_TRY(const auto session, co_await open_session(client_options, options, bucket));
+  const Job job = [&](std::size_t index) { return put_one(*session->mover, items[index], report); };
   const auto name = [&](std::size_t index) { return items[index].key; };
   CO_TRY_VOID(co_await run_jobs(items.size(), options.parallel, job, name, report));
-  report.plane = sender->plane();
+  report.plane = session->mover->plane();
   co_return report;
 }
 
@@ -132,11 +120,7 @@ base::Result<Exit> run_put(const PutOptions& options) {
   TRY(const auto endpoint, client_options(options));
   TRY(const auto target, parse_s3_url(options.target));
   TRY(const auto items, found_items(options, target));
-  const base::SystemClock clock;
-  const auto started = clock.steady_now();
-  TRY(const auto report, async::run_until_done(put_all(endpoint, options, target.bucket, items)));
-  const double seconds = std::chrono::duration<double>(clock.steady_now() - started).count();
-  return print_report(report, seconds, cpu_seconds(), options.as_json);
+  return run_transfers(put_all(endpoint, options, target.bucket, items), options.as_json);
 }
 
 }  // namespace
@@ -144,7 +128,9 @@ base::Result<Exit> run_put(const PutOptions& options) {
 void add_put(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("put", "Store files");
   const auto options = std::make_shared<PutOptions>();
+  options->rdma = "off";
   add_endpoint_options(*command, *options);
+  add_rdma_option(*command, *options);
   command->add_option("source", options->source, "A file, or a folder with --recursive")
       ->required()
       ->type_name("PATH");
@@ -155,12 +141,6 @@ void add_put(CLI::App& app, Action& action) {
       ->add_option("--files-from", options->files_from,
                    "Only these files of the folder: paths with a NUL byte after each")
       ->type_name("FILE");
-  command
-      ->add_option(
-          "--rdma", options->rdma,
-          "off: HTTP bodies; auto: out of band where it pays and works; require: out of band or fail")
-      ->check(CLI::IsMember({"off", "auto", "require"}))
-      ->capture_default_str();
   command->callback([options, &action] { action = [options] { return run_put(*options); }; });
 }
 

@@ -40,6 +40,13 @@ double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
 }
 
+/// CPU seconds of this process so far, user and system.
+double cpu_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
+}
+
 }  // namespace
 
 void add_endpoint_options(CLI::App& command, EndpointOptions& options) {
@@ -51,6 +58,14 @@ void add_endpoint_options(CLI::App& command, EndpointOptions& options) {
   options.options->attach(command);
   command.add_flag("--recursive", options.recursive, "Everything under a folder or prefix");
   command.add_flag("--json", options.as_json, "Print the report as JSON");
+}
+
+void add_rdma_option(CLI::App& command, EndpointOptions& options) {
+  command
+      .add_option("--rdma", options.rdma,
+                  "off: HTTP bodies; auto: out of band where it pays and works; require: out of band or fail")
+      ->check(CLI::IsMember({"off", "auto", "require"}))
+      ->capture_default_str();
 }
 
 base::Result<s3client::Options> client_options(const EndpointOptions& options) {
@@ -80,19 +95,26 @@ async::Task<void> run_jobs(std::size_t count, std::size_t parallel, const Job& j
   co_return co_await gate.close();
 }
 
-double cpu_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
+async::Task<std::unique_ptr<Session>> open_session(const s3client::Options& client,
+                                                   const EndpointOptions& options, std::string bucket) {
+  auto session = std::make_unique<Session>();
+  const async::Executor executor = co_await async::net::this_coro::executor;
+  CO_TRY(session->client, s3client::Client::create(executor, client, session->clock, session->rng));
+  PlaneOptions plane{.bucket = std::move(bucket),
+                     .server_host = client.http.host,
+                     .rdma = options.rdma,
+                     .parallel = options.parallel};
+  CO_TRY(session->mover, co_await make_mover(*session->client, session->rng, std::move(plane)));
+  co_return session;
 }
 
-Exit print_report(const Report& report, double seconds, double cpu, bool as_json) {
+Exit print_report(const Report& report, double seconds, bool as_json) {
   json::array failed;
   for (const auto& text : report.failed) {
     if (failed.size() < kFailuresShown) failed.emplace_back(text);
   }
   json::object out{{"objects", report.objects},  {"bytes", report.bytes},
-                   {"seconds", seconds},         {"cpu_seconds", cpu},
+                   {"seconds", seconds},         {"cpu_seconds", cpu_seconds()},
                    {"plane", report.plane},      {"failed_count", report.failed.size()},
                    {"failed", std::move(failed)}};
   if (as_json) {
@@ -106,6 +128,14 @@ Exit print_report(const Report& report, double seconds, double cpu, bool as_json
   print_answer(out, as_json);
   if (report.failed.empty()) return Exit::done;
   return report.objects > 0 ? Exit::partly : Exit::failed;
+}
+
+base::Result<Exit> run_transfers(async::Task<Report> transfers, bool as_json) {
+  const base::SystemClock clock;
+  const auto started = clock.steady_now();
+  TRY(const auto report, async::run_until_done(std::move(transfers)));
+  const double seconds = std::chrono::duration<double>(clock.steady_now() - started).count();
+  return print_report(report, seconds, as_json);
 }
 
 }  // namespace reelway::app

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/commands.h"
+#include "app/mover.h"
 #include "base/clock.h"
 #include "base/rng.h"
 #include "config/options.h"
@@ -22,6 +23,7 @@ struct EndpointOptions {
   std::string region = "us-east-1";
   std::string access_key;
   std::string secret_key;
+  std::string rdma = "auto";
   std::uint64_t parallel = 4;
   bool recursive = false;
   bool as_json = false;
@@ -31,7 +33,20 @@ struct EndpointOptions {
 /// Adds --endpoint, --region, --parallel, --recursive and --json.
 void add_endpoint_options(CLI::App& command, EndpointOptions& options);
 
+/// Adds --rdma, whose default is options.rdma.
+void add_rdma_option(CLI::App& command, EndpointOptions& options);
+
 base::Result<s3client::Options> client_options(const EndpointOptions& options);
+
+/// One command's client, and the road of its transfers.
+struct Session {
+  const base::SystemClock clock;
+  base::SystemRng rng;
+  std::unique_ptr<s3client::Client> client;
+  std::unique_ptr<Mover> mover;
+};
+async::Task<std::unique_ptr<Session>> open_session(const s3client::Options& client,
+                                                   const EndpointOptions& options, std::string bucket);
 
 /// What was done. `failed` holds "key: reason".
 struct Report {
@@ -48,10 +63,11 @@ using Job = std::function<async::Task<void>(std::size_t)>;
 async::Task<void> run_jobs(std::size_t count, std::size_t parallel, const Job& job,
                            const std::function<std::string(std::size_t)>& name, Report& report);
 
-/// CPU seconds of this process so far, user and system.
-double cpu_seconds();
+/// Prints the report with the CPU seconds of this process so far; partly done when something failed and
+/// something did not.
+Exit print_report(const Report& report, double seconds, bool as_json);
 
-/// Prints the report; partly done when something failed and something did not.
-Exit print_report(const Report& report, double seconds, double cpu, bool as_json);
+/// Runs the transfers and prints their report.
+base::Result<Exit> run_transfers(async::Task<Report> transfers, bool as_json);
 
 }  // namespace reelway::app

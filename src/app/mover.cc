@@ -1,16 +1,35 @@
-#include "app/sender.h"
+#include "app/mover.h"
 
 #include <algorithm>
 
+#include "app/registered.h"
 #include "s3client/reply_xml.h"
 
 namespace reelway::app {
 
 namespace {
 
-class HttpSender final : public Sender {
+base::Error changed() {
+  return base::fail(base::Code::precondition_failed, "it changed while it was fetched");
+}
+
+async::Task<void> read_full(s3client::Content& content, std::uint64_t offset, base::MutableBytes into) {
+  while (!into.empty()) {
+    CO_TRY(const std::size_t count, co_await content.read_at(offset, into));
+    offset += count;
+    into = into.subspan(count);
+  }
+  co_return base::Result<void>{};
+}
+
+class HttpMover final : public Mover {
  public:
-  HttpSender(s3client::Client& client, std::string bucket) : client_(client), bucket_(std::move(bucket)) {}
+  HttpMover(s3client::Client& client, std::string bucket) : client_(client), bucket_(std::move(bucket)) {}
+  async::Task<void> fetch(std::string key, std::uint64_t size, s3client::Sink& sink) override {
+    CO_TRY(const auto got, co_await client_.get(bucket_, std::move(key), sink, {}));
+    if (got.bytes != size) co_return changed();
+    co_return base::Result<void>{};
+  }
   async::Task<void> send(std::string key, s3client::Content& content) override {
     CO_TRY(const auto stored, co_await client_.put(bucket_, std::move(key), content, {}));
     co_return base::Result<void>{};
@@ -22,22 +41,31 @@ class HttpSender final : public Sender {
   const std::string bucket_;
 };
 
-async::Task<void> read_full(s3client::Content& content, std::uint64_t offset, base::MutableBytes into) {
-  while (!into.empty()) {
-    CO_TRY(const std::size_t count, co_await content.read_at(offset, into));
-    offset += count;
-    into = into.subspan(count);
-  }
-  co_return base::Result<void>{};
-}
-
-class PlaneSender final : public Sender {
+/// Nobody registers nothing: empty objects travel in band.
+class PlaneMover final : public Mover {
  public:
-  PlaneSender(std::unique_ptr<SlotPool> slots, s3client::Client& control, const std::string& bucket)
+  PlaneMover(std::unique_ptr<SlotPool> slots, s3client::Client& control, const std::string& bucket)
       : slots_(std::move(slots)), control_(control), in_band_(control, bucket), bucket_(bucket) {}
 
+  async::Task<void> fetch(std::string key, std::uint64_t size, s3client::Sink& sink) override {
+    if (size == 0) co_return co_await in_band_.fetch(std::move(key), size, sink);
+    CO_TRY(const auto slot, slots_->take());
+    std::string etag;
+    for (std::uint64_t offset = 0; offset < size;) {
+      const std::uint64_t length = std::min(kSlotBytes, size - offset);
+      std::optional<s3::Range> range;
+      if (length < size) range = s3::Range{.first = offset, .last = offset + length - 1};
+      const client::Slice slice{.offset = 0, .length = length};
+      CO_TRY(const auto moved, co_await slots_->client().get(bucket_, key, *slot->memory, slice, range));
+      if (moved.bytes != length || (!etag.empty() && etag != moved.etag)) co_return changed();
+      etag = moved.etag;
+      CO_TRY_VOID(co_await sink.write(offset, base::ByteView(slot->bytes.get(), length)));
+      offset += length;
+    }
+    co_return base::Result<void>{};
+  }
+
   async::Task<void> send(std::string key, s3client::Content& content) override {
-    // Nobody registers nothing: empty objects travel in band.
     if (content.size() == 0) co_return co_await in_band_.send(std::move(key), content);
     CO_TRY(const auto slot, slots_->take());
     if (content.size() > kSlotBytes) co_return co_await send_in_parts(key, content, *slot);
@@ -102,18 +130,18 @@ class PlaneSender final : public Sender {
 
   std::unique_ptr<SlotPool> slots_;
   s3client::Client& control_;
-  HttpSender in_band_;
+  HttpMover in_band_;
   const std::string bucket_;
 };
 
 }  // namespace
 
-async::Task<std::unique_ptr<Sender>> make_sender(s3client::Client& client, base::Rng& rng,
-                                                 PlaneOptions options) {
-  if (options.rdma == "off") co_return std::make_unique<HttpSender>(client, std::move(options.bucket));
+async::Task<std::unique_ptr<Mover>> make_mover(s3client::Client& client, base::Rng& rng,
+                                               PlaneOptions options) {
+  if (options.rdma == "off") co_return std::make_unique<HttpMover>(client, std::move(options.bucket));
   const std::string bucket = options.bucket;
   CO_TRY(auto slots, co_await SlotPool::create(client, rng, std::move(options)));
-  co_return std::make_unique<PlaneSender>(std::move(slots), client, bucket);
+  co_return std::make_unique<PlaneMover>(std::move(slots), client, bucket);
 }
 
 }  // namespace reelway::app
