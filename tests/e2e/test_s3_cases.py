@@ -304,9 +304,12 @@ def case_complete_twice(raw, bucket):
 
 
 def case_utf8_metadata(raw, bucket):
-    answer = put(raw, bucket, headers={"x-amz-meta-name": "gr\u00fc\u00dfe".encode().decode("latin-1")})
-    assert answer.status == 200
-    assert raw.request("HEAD", f"/{bucket}/key").headers["x-amz-meta-name"].encode("latin-1").decode() == "gr\u00fc\u00dfe"
+    name = "gr\u00fc\u00dfe"
+
+    def as_bytes_on_the_wire(headers):
+        headers["x-amz-meta-name"] = name.encode().decode("latin-1")
+    assert put(raw, bucket, headers={"x-amz-meta-name": name}, change=as_bytes_on_the_wire).status == 200
+    assert raw.request("HEAD", f"/{bucket}/key").headers["x-amz-meta-name"].encode("latin-1").decode() == name
 
 
 CASES = {name: value for name, value in sorted(globals().items()) if name.startswith("case_")}
