@@ -121,6 +121,8 @@ net::awaitable<void> Manager::Core::evict_one(const ObjectRow& row, DiskChange& 
     if (confirmed.has_value()) {
       archived = *confirmed;
       evicted = co_await tiered_.evict(row.name, archived);
+    } else if (confirmed.error().code == Code::busy) {
+      evicted = confirmed.error();  // the same bytes or not: nobody can tell yet
     }
   }
   if (evicted.has_value()) {
