@@ -72,7 +72,11 @@ base::Result<std::filesystem::path> path_for(const GetOptions& options, const st
   const std::filesystem::path relative(name);
   const bool leads_out = relative.is_absolute() || std::ranges::find(relative, "..") != relative.end() ||
                          name.empty() || name.ends_with('/');
-  if (leads_out) return base::fail(base::Code::unsupported, "its key is no file name beneath the target");
+  if (leads_out) {
+    const std::string_view advice = name.starts_with('/') ? ": end the prefix with a /" : "";
+    return base::fail(base::Code::unsupported,
+                      "its key is no file name beneath the target" + std::string(advice));
+  }
   return std::filesystem::path(options.target) / relative;
 }
 

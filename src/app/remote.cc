@@ -54,8 +54,9 @@ base::Result<json::object> parse_answer(std::string_view body, int status) {
   boost::system::error_code parse_error;
   const json::value value = json::parse(json::string_view(body.data(), body.size()), parse_error);
   if (parse_error || !value.is_object()) {
-    return base::fail(base::Code::unavailable, "the admin address answered " + std::to_string(status) +
-                                                   " with something that is no JSON object");
+    return base::fail(base::Code::unavailable,
+                      "the admin address answered " + std::to_string(status) +
+                          " with something that is no JSON object: does --admin name the admin address?");
   }
   const auto& object = value.get_object();
   if (const auto* error = object.if_contains("error"); error && error->is_object())

@@ -64,6 +64,14 @@ Meaning by_status(int status, bool has_key) {
   return {{}, invalid_argument};
 }
 
+/// For answers that say nothing more than a number, as those to HEAD.
+std::string_view advice(int status) {
+  if (status == 400) return ": refused; is the region the server's?";
+  if (status == 403) return ": access denied; are the keys set, and the server's?";
+  if (status == 404) return ": no such bucket or key";
+  return {};
+}
+
 }  // namespace
 
 base::Error to_error(const Reply& reply, const Call& call) {
@@ -72,7 +80,8 @@ base::Error to_error(const Reply& reply, const Call& call) {
   const auto it = std::ranges::find(kByName, std::string_view(name), &Meaning::name);
   const Meaning meaning = it != kByName.end() ? *it : by_status(reply.head.status, !call.key.empty());
   std::string detail = fmt::format("{} /{}/{}: {}", call.method, call.bucket, call.key, reply.head.status);
-  if (document) detail += fmt::format(" {}: {}", document->code, document->message);
+  detail += document ? fmt::format(" {}: {}", document->code, document->message)
+                     : std::string(advice(reply.head.status));
   if (const auto id = reply.head.fields.get("x-amz-request-id")) detail += fmt::format(" (request {})", *id);
   return base::fail(meaning.code, std::move(detail), meaning.scope, meaning.retry);
 }

@@ -11,8 +11,10 @@ namespace reelway::vtl {
 namespace {
 
 base::Error wrong(std::string_view word) {
-  return base::fail(base::Code::invalid_argument,
-                    fmt::format("virtual library: '{}' is not understood", word));
+  return base::fail(
+      base::Code::invalid_argument,
+      fmt::format("virtual library: '{}' is not understood; docs/tape.md lists the words and their values",
+                  word));
 }
 
 bool take_count(std::string_view value, std::uint32_t& out) {
