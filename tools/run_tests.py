@@ -14,7 +14,7 @@ import xml.etree.ElementTree as xml
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 STEPS = ("lint", "unit", "tsan", "fuzz", "e2e", "demo")
 # Rooms with threads of their own or with work that crosses threads.
-TSAN_TESTS = ("async_test", "rdma_test")
+TSAN_TESTS = ("async_test", "rdma_test", "rdma_ofi_test", "archive_test")
 FUZZ_SECONDS = 60
 UNIT_TIMEOUT_S = 600
 
