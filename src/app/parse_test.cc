@@ -41,10 +41,14 @@ TEST(AssignPools, HalvesOrAsNamed) {
 }
 
 TEST(ForPeople, LinesAndTables) {
-  const boost::json::object answer{{"count", 2},
-                                   {"rows", {{{"a", "x"}, {"b", 1}}, {{"a", "long\n"}, {"b", 22}}}},
-                                   {"none", boost::json::array{}}};
-  EXPECT_EQ(for_people(answer), "count: 2\nrows:\n  a      b\n  x      1\n  long?  22\nnone: none\n");
+  const boost::json::object answer{
+      {"count", 2},
+      {"rows",
+       {{{"a", "x"}, {"b", 1}, {"c", {"y", "z"}}, {"d", boost::json::array{}}},
+        {{"a", "long\n"}, {"b", 22}, {"c", boost::json::array{}}, {"d", {{{"e", 1}}}}}}},
+      {"none", boost::json::array{}}};
+  EXPECT_EQ(for_people(answer),
+            "count: 2\nrows:\n  a      b   c\n  x      1   y,z\n  long?  22  -\nnone: none\n");
 }
 
 }  // namespace

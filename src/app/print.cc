@@ -13,22 +13,35 @@ namespace json = boost::json;
 
 namespace {
 
+/// Lists of words fit into a cell; lists and objects of more do not.
+bool fits_cell(const json::value& value) {
+  if (!value.is_array()) return !value.is_object();
+  return std::ranges::none_of(value.get_array(),
+                              [](const json::value& item) { return item.is_structured(); });
+}
+
 std::string cell(const json::value& value) {
   if (value.is_null()) return "-";
+  if (value.is_array()) {
+    std::string words;
+    for (const json::value& item : value.get_array()) words += (words.empty() ? "" : ",") + cell(item);
+    return words.empty() ? "-" : words;
+  }
   if (value.is_double()) return fmt::format("{:.2f}", value.get_double());
   return value.is_string() ? one_line(value.get_string()) : json::serialize(value);
 }
 
 std::string table(const json::array& rows) {
-  std::vector<std::vector<std::string>> lines(1);
+  std::vector<std::string_view> names;
   for (const auto& member : rows.front().get_object()) {
-    if (!member.value().is_structured()) lines.front().emplace_back(std::string_view(member.key()));
+    const std::string_view name = member.key();
+    if (std::ranges::all_of(rows, [&](const json::value& row) { return fits_cell(row.at(name)); }))
+      names.push_back(name);
   }
+  std::vector<std::vector<std::string>> lines{{names.begin(), names.end()}};
   for (const auto& row : rows) {
     auto& line = lines.emplace_back();
-    for (const auto& member : row.get_object()) {
-      if (!member.value().is_structured()) line.push_back(cell(member.value()));
-    }
+    for (const std::string_view name : names) line.push_back(cell(row.at(name)));
   }
   std::vector<std::size_t> widths;
   for (const auto& line : lines) {

@@ -31,6 +31,7 @@ struct Manager::Core::EvictTally {
 };
 
 async::Task<EvictOutcome> Manager::Core::evict(std::string bucket, std::string prefix) {
+  CO_TRY(const object::BucketInfo there, co_await env_.store.head_bucket(bucket));
   CO_TRY_VOID(co_await absorb_notes());
   EvictTally tally;
   std::string after;

@@ -138,6 +138,7 @@ void Manager::Core::replace_recall(Recall& recall) {
 
 async::Task<std::uint64_t> Manager::Core::recall(std::string bucket, std::string prefix,
                                                  std::vector<std::string> keys, std::uint32_t days) {
+  CO_TRY(const object::BucketInfo there, co_await env_.store.head_bucket(bucket));
   CO_TRY_VOID(co_await absorb_notes());
   std::uint64_t count = 0;
   std::vector<ObjectRow> rows;

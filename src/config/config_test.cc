@@ -136,6 +136,25 @@ TEST(Options, FlagsWinOverEnvironmentOverFileOverDefaults) {
   EXPECT_EQ(done.settings.durability, "full");
 }
 
+TEST(Options, AFlagTakesNoWordOfAPositionalThatMayBeLeftOut) {
+  Settings settings;
+  Options options;
+  options.add("listen", settings.listen, "Where S3 is served");
+  options.add("vtl", settings.vtl, "Virtual library");
+  CLI::App app;
+  options.attach(app);
+  std::string from;
+  std::string to;
+  app.add_option("FROM", from)->required();
+  app.add_option("TO", to);
+  app.parse(std::vector<std::string>{"there", "here", "a", "--vtl", "flag:1", "--listen"});
+  ASSERT_TRUE(options.resolve("", [](const std::string&) { return std::nullopt; }).has_value());
+  EXPECT_EQ(from, "here");
+  EXPECT_EQ(to, "there");
+  EXPECT_EQ(settings.listen, "flag:1");
+  EXPECT_EQ(settings.vtl, std::vector<std::string>{"a"});
+}
+
 TEST(Options, ListsComeFromAllThree) {
   EXPECT_EQ(run({"--vtl", "a", "--vtl", "b:drives=2,cartridges=8"}, {}, "").settings.vtl,
             (std::vector<std::string>{"a", "b:drives=2,cartridges=8"}));

@@ -231,7 +231,7 @@ void Options::attach(CLI::App& app) {
       CLI::Option* flag =
           app.add_option("--" + option->name, option->from_flags, note)->type_name(option->type_name);
       // One value each time the flag is given: never take the words that follow.
-      flag->expected(1);
+      flag->expected(1)->allow_extra_args(false);
       if (option->list) {
         flag->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
       } else {
