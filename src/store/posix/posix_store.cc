@@ -53,11 +53,12 @@ struct UploadMemory {
       parts.emplace_back(own.begin(), own.begin() + middle);
       if (own.begin() + middle != own.end()) parts.emplace_back(own.begin() + middle, own.end());
     }
-    const bool in_one_go = length < kUploadBufferBytes;
-    const auto half =
-        in_one_go ? parts.end() : parts.begin() + static_cast<std::ptrdiff_t>((parts.size() + 1) / 2);
-    filling.parts.assign(parts.begin(), half);
-    writing.parts.assign(half, parts.end());
+    filling.parts = std::move(parts);
+    const bool in_one_go = length < std::min(filling.size(), kUploadBufferBytes);
+    if (in_one_go) return;
+    const auto half = filling.parts.begin() + static_cast<std::ptrdiff_t>((filling.parts.size() + 1) / 2);
+    writing.parts.assign(half, filling.parts.end());
+    filling.parts.erase(half, filling.parts.end());
   }
 
   object::Buffers lent;
