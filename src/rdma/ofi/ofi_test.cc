@@ -1,9 +1,11 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -460,7 +462,7 @@ TEST(OfiOpen, HandlersOfTheProcessStayInPlace) {
   EXPECT_EQ(after.sa_handler, own.sa_handler);
 }
 
-TEST(OfiAdmit, ShmIsForLocalRequestersOnly) {
+TEST(OfiAdmit, ShmServesNoWindowInTheServerItself) {
   const auto pool = make_pool();
   const auto plane = make_plane(*pool, options_for("shm"));
   base::SystemRng rng;
@@ -470,12 +472,10 @@ TEST(OfiAdmit, ShmIsForLocalRequestersOnly) {
   const auto target = (*domain)->expose(memory.all());
   const auto window = plane->parse(*(*target)->token(0, 100));
   ASSERT_TRUE(window);
-  base::HttpPeer stranger;
-  stranger.address = "192.0.2.77";
-  stranger.port = 40'000;
-  const auto admitted = plane->admit(*window, stranger);
+  const auto admitted = plane->admit(*window, {});
   ASSERT_FALSE(admitted);
   EXPECT_EQ(admitted.error().code, Code::access_denied);
+  EXPECT_THAT(admitted.error().detail, testing::HasSubstr("the server itself"));
 }
 
 TEST(OfiAdmit, TcpConnectsToTheRequesterOrWhomTheOperatorLists) {
@@ -547,11 +547,13 @@ class ClientProcess {
     }
     return "";
   }
-  std::string check() {
-    fputs("check\n", to_);
+  /// The answer to a command.
+  std::string send(const std::string& command) {
+    fputs((command + "\n").c_str(), to_);
     fflush(to_);
     return answer("window");
   }
+  std::string check() { return send("check"); }
   void send_signal(int number) const { ::kill(process_, number); }
   void kill_and_reap() {
     send_signal(SIGKILL);
@@ -578,6 +580,11 @@ TEST(ClientProcess, DISABLED_Body) {
   if (std::string(getenv("CLIENT_PROGRESS")) == "1") expectation.emplace(**target);
   std::cout << "token " << *(*target)->token(kBand, memory.window().size()) << std::endl;
   for (std::string command; std::getline(std::cin, command);) {
+    if (command == "untraceable") {
+      prctl(PR_SET_DUMPABLE, 0);
+      std::cout << "window done" << std::endl;
+      continue;
+    }
     std::cout << "window "
               << (memory.has_pattern()    ? "pattern"
                   : memory.is_untouched() ? "untouched"
@@ -602,6 +609,45 @@ class OfiProcessTest : public testing::TestWithParam<std::string> {
   std::unique_ptr<Plane> plane_;
   std::vector<base::Chunk> chunks_;
 };
+
+TEST(OfiAdmit, ShmIsForLocalRequestersOnly) {
+  const auto pool = make_pool();
+  const auto plane = make_plane(*pool, options_for("shm"));
+  ClientProcess client("shm", 100, false);
+  const auto window = plane->parse(client.answer("token"));
+  ASSERT_TRUE(window);
+  base::HttpPeer stranger;
+  stranger.address = "192.0.2.77";
+  stranger.port = 40'000;
+  const auto admitted = plane->admit(*window, stranger);
+  ASSERT_FALSE(admitted);
+  EXPECT_EQ(admitted.error().code, Code::access_denied);
+  EXPECT_THAT(admitted.error().detail, testing::HasSubstr("does not come from a local process"));
+}
+
+/// Takes from this thread what root may do to processes that are not to be traced.
+void drop_trace_capability() {
+  __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> data{};
+  ASSERT_EQ(syscall(SYS_capget, &header, data.data()), 0);
+  data[0].effective &= ~(1U << CAP_SYS_PTRACE);
+  ASSERT_EQ(syscall(SYS_capset, &header, data.data()), 0);
+}
+
+TEST(OfiAdmit, ShmWithoutPermissionToCopyIsRefusedBeforeTheTransfer) {
+  const auto pool = make_pool();
+  const auto plane = make_plane(*pool, options_for("shm"));
+  ClientProcess client("shm", 100, false);
+  const auto window = plane->parse(client.answer("token"));
+  ASSERT_TRUE(window);
+  ASSERT_EQ(client.send("untraceable"), "done");
+  std::jthread([&] {
+    drop_trace_capability();
+    const auto opened = async::run_until_done(plane->open(*window, in(20s)));
+    ASSERT_FALSE(opened);
+    EXPECT_EQ(opened.error().code, Code::access_denied) << text_of(opened.error());
+  }).join();
+}
 
 TEST_P(OfiProcessTest, PushReachesAnotherProcess) {
   ClientProcess client(GetParam(), 9 * kChunk + 3, true);

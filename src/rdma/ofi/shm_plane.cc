@@ -62,6 +62,16 @@ class OtherProcess {
     return process;
   }
 
+  /// access_denied where the kernel (Yama, a missing capability) forbids it. That no memory lies there is
+  /// told by the copy.
+  Result<void> check_permission(const base::Window& window) const {
+    std::byte first{};
+    const auto copied =
+        window.length == 0 ? Result<void>{} : copy(Direction::pull, window.address, {&first, 1});
+    if (!copied && copied.error().code == Code::access_denied) return copied;
+    return {};
+  }
+
   Result<void> copy(Direction direction, std::uint64_t remote, base::MutableBytes local) const {
     while (!local.empty()) {
       if (!watch_.is_running()) return from_copy(ESRCH);
@@ -273,6 +283,8 @@ class ShmPlane final : public Plane {
 
 Result<void> ShmPlane::admit(const base::Window& window, const base::HttpPeer& requester) const {
   TRY(const ShmPeer peer, find_shm_peer(window.endpoint));
+  if (peer.process == getpid())
+    return base::fail(Code::access_denied, "shm: the window lies in the server itself", Scope::peer);
   if (peer.user != geteuid())
     return base::fail(Code::access_denied, "shm: the window lies in another user's process", Scope::peer);
   const auto user = find_local_requester(requester);
@@ -286,6 +298,7 @@ Result<void> ShmPlane::admit(const base::Window& window, const base::HttpPeer& r
 
 async::Task<std::unique_ptr<Transfer>> ShmPlane::open(base::Window window, base::SteadyPoint deadline) {
   CO_TRY(OtherProcess process, OtherProcess::open(window.endpoint));
+  CO_TRY_VOID(process.check_permission(window));
   CO_TRY(const std::uint64_t id, clients_.hold(window));
   co_return std::unique_ptr<Transfer>(std::make_unique<ShmTransfer>(
       clients_, threads_, pool_, std::move(window), id, std::move(process), deadline));
