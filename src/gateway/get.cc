@@ -133,7 +133,9 @@ ReplyTask handle(Call& call, const s3::GetObject& operation) {
   object::GetRequest request{.name = call.name(),
                              .conditions = to_object(operation.conditions),
                              .range = to_object(operation.range),
-                             .part_number = operation.part_number};
+                             .part_number = operation.part_number,
+                             // A plane's chunks and deadline cannot wait for a tape (rule 9).
+                             .without_tape_waits = static_cast<bool>(call.request.rdma)};
   auto reader = co_await call.store().get(std::move(request));
   if (!reader) {
     s3::Fault fault = co_await read_fault(call, read, std::move(reader).error());

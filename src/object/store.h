@@ -54,6 +54,7 @@ struct GetRequest {
   Conditions conditions;
   std::optional<RangeRequest> range;
   std::optional<std::uint32_t> part_number;  ///< from 1; excludes range
+  bool without_tape_waits = false;           ///< a reader whose tape_wait() is absent from its first byte on
 };
 
 /// Which bytes a GET asks for. out_of_range for a part or range that does not exist.

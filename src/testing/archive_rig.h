@@ -151,7 +151,9 @@ class SwitchedStore final : public object::Store {
   }
   async::Task<std::vector<object::BucketInfo>> list_buckets() override { return below_.list_buckets(); }
   async::Task<object::ObjectInfo> head(object::HeadRequest request) override {
-    return below_.head(std::move(request));
+    auto info = co_await below_.head(std::move(request));
+    if (const auto act = std::exchange(after_head, nullptr)) CO_TRY_VOID(co_await act());
+    co_return info;
   }
   async::Task<std::unique_ptr<object::Reader>> get(object::GetRequest request) override {
     return below_.get(std::move(request));
@@ -171,6 +173,8 @@ class SwitchedStore final : public object::Store {
   object::Multipart* multipart() override { return below_.multipart(); }
   object::Tiered* tiered() override { return &tier_; }
   SwitchedTier& tier() { return tier_; }
+
+  std::function<async::Task<void>()> after_head;  ///< once
 
  private:
   object::Store& below_;

@@ -103,10 +103,12 @@ std::unique_ptr<object::Reader> ArchiveStore::shown(std::unique_ptr<object::Read
   return std::make_unique<RestoredReader>(std::move(reader), *restore);
 }
 
-/// Of an evicted object: waits until its byte `offset` may be read, here or in the store.
+/// Of an evicted object: waits until its byte `offset` may be read, here or (no view) in the store.
 async::Task<object::FollowedRecall> ArchiveStore::follow(object::ObjectInfo info, std::uint64_t offset) {
   CO_TRY(const bool owned, co_await archive_.owns(info.name, info.generation));
   if (!owned) {
+    const auto now = co_await below_.head({.name = info.name, .conditions = {}});
+    if (!now || now->generation != info.generation) co_return object::FollowedRecall{};  // replaced since
     co_return base::fail(Code::data_loss,
                          fmt::format("the stub at {}/{} stands for nothing that the catalog knows",
                                      info.name.bucket, info.name.key),
@@ -144,7 +146,8 @@ async::Task<std::unique_ptr<object::Reader>> ArchiveStore::read_recall(object::G
   CO_TRY(auto info, co_await below_.head({.name = request.name, .conditions = request.conditions}));
   if (info.residency == object::Residency::resident) co_return std::unique_ptr<object::Reader>{};
   CO_TRY(const base::ByteRange range, object::requested_range(request, info));
-  CO_TRY(auto followed, co_await follow(info, range.offset));
+  const std::uint64_t last = range.length == 0 ? range.offset : range.end() - 1;
+  CO_TRY(auto followed, co_await follow(info, request.without_tape_waits ? last : range.offset));
   if (!followed.view) co_return std::unique_ptr<object::Reader>{};
   info.restore = archive_.restore_status(info.name, info.generation);
   co_return object::make_feed_reader(std::move(followed.feed), std::move(*followed.view), std::move(info),

@@ -131,6 +131,46 @@ TEST_F(RecallOnRead, ARangeIsServedAsSoonAsItsBytesAreThere) {
   EXPECT_EQ(recalls(), 1U);
 }
 
+TEST_F(RecallOnRead, AReaderWithoutTapeWaitsIsGivenWhenAllOfItsBytesMayBeRead) {
+  hold_commit();
+  object::GetRequest whole = request();
+  whole.without_tape_waits = true;
+  const auto too_late = rig_.run(store_->get(whole));
+  ASSERT_FALSE(too_late);
+  EXPECT_EQ(too_late.error().code, base::Code::unavailable);
+  object::GetRequest beginning = request(object::RangeRequest{.first = 0, .last = kFree - 1});
+  beginning.without_tape_waits = true;
+  EXPECT_TRUE(rig_.run(store_->get(beginning))) << "the withheld tail is none of its bytes";
+
+  const auto waiting = rig_.begin(store_->get(whole));
+  rig_.pass(1s);
+  EXPECT_FALSE(waiting->has_value());
+  release();
+  const auto reader = rig_.end(waiting);
+  ASSERT_TRUE(reader) << to_string(reader.error());
+  EXPECT_FALSE((*reader)->tape_wait());
+  EXPECT_TRUE(read(**reader, kSize).value_or("") == original());
+  EXPECT_EQ(recalls(), 1U);
+}
+
+TEST_F(RecallOnRead, WhatIsReplacedJustBeforeItsRecallIsReadAnew) {
+  ArchiveStore store(rig_.store(), rig_.manager(),
+                     ArchiveStoreOptions{.recall_on_read = true, .patience = 45s});
+  object::MemorySource source(base::as_bytes("new bytes"));
+  const auto overwrite = [&]() -> async::Task<void> {
+    object::PutRequest put;
+    put.name = {"b", "k"};
+    put.seal = [] { return base::Result<object::Seal>(object::Seal{.etag = "e", .checksums = {}}); };
+    CO_TRY(const auto info, co_await rig_.disk().put(std::move(put), source));
+    rig_.manager().notify_stored(info);
+    co_return co_await rig_.timer().sleep_for(1s);  // until the archive has heard of it
+  };
+  rig_.store().after_head = overwrite;
+  const auto reader = rig_.run(store.get(request()));
+  ASSERT_TRUE(reader) << to_string(reader.error());
+  EXPECT_EQ(read(**reader, 100).value_or(""), "new bytes");
+}
+
 TEST_F(RecallOnRead, ReadersAndRetriesJoinOneRecallAndMayLeave) {
   hold_commit();
   const auto first = open();
