@@ -16,7 +16,6 @@ using catalog_detail::CopyFields;
 using catalog_detail::execute_by_id;
 using catalog_detail::guarded;
 using catalog_detail::join_pools;
-using catalog_detail::kSelectObject;
 using catalog_detail::ObjectFields;
 using catalog_detail::ObjectWriter;
 using catalog_detail::split_pools;

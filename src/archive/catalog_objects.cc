@@ -9,7 +9,6 @@
 
 namespace reelway::archive {
 
-using base::Code;
 using base::Result;
 using catalog_detail::collect;
 using catalog_detail::collect_by_id;
@@ -17,7 +16,6 @@ using catalog_detail::CopyFields;
 using catalog_detail::execute_by_id;
 using catalog_detail::from_db;
 using catalog_detail::guarded;
-using catalog_detail::join_pools;
 using catalog_detail::kSelectObject;
 using catalog_detail::ObjectFields;
 using catalog_detail::ObjectWriter;

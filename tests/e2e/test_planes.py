@@ -390,18 +390,21 @@ def test_a_wrong_network_is_a_usage_error(tmp_path):
 
 # ---- what lies on tape ----
 
+def put_on_tape_only(server, bucket, body):
+    server.client().put_object(Bucket=bucket, Key="key", Body=body)
+    server.cli("archive", "policy", "set", "--bucket", bucket, "--pool", "a", "--pool", "b")
+    server.cli("archive", "now", "--bucket", bucket)
+    server.cli("archive", "evict", "--bucket", bucket)
+
+
 def test_an_evicted_object_answers_as_in_band(tmp_path):
     with start(tmp_path, "shm", vtl="drives=2,cartridges=4") as server:
         client, raw = server.client(config=NO_RETRY), raw_client(server)
         for bucket in make_bucket(client):
-            body = body_of(100_000)
-            client.put_object(Bucket=bucket, Key="key", Body=body)
-            server.cli("archive", "policy", "set", "--bucket", bucket, "--pool", "a", "--pool", "b")
-            server.cli("archive", "now", "--bucket", bucket)
-            server.cli("archive", "evict", "--bucket", bucket)
+            put_on_tape_only(server, bucket, body_of(100_000))
             with pytest.raises(ClientError):
                 client.get_object(Bucket=bucket, Key="key")
-            with Window(len(body)) as window:
+            with Window(100_000) as window:
                 answer = offer(raw, "GET", f"/{bucket}/key", window.token())
                 in_band = raw.request("GET", f"/{bucket}/key")
                 assert (answer.status, answer.code) == (in_band.status, in_band.code) == (403, "InvalidObjectState")
@@ -413,10 +416,7 @@ def test_an_object_on_tape_is_recalled_into_the_window(tmp_path):
         client, raw = server.client(config=NO_RETRY), raw_client(server)
         for bucket in make_bucket(client):
             body = body_of(300_000)
-            client.put_object(Bucket=bucket, Key="key", Body=body)
-            server.cli("archive", "policy", "set", "--bucket", bucket, "--pool", "a", "--pool", "b")
-            server.cli("archive", "now", "--bucket", bucket)
-            server.cli("archive", "evict", "--bucket", bucket)
+            put_on_tape_only(server, bucket, body)
             with Window(len(body)) as window:
                 answer = offer(raw, "GET", f"/{bucket}/key", window.token())
                 assert (answer.status, answer.headers["x-amz-rdma-reply"], answer.headers["x-amz-rdma-bytes-transferred"]) == (200, "200", "300000")
