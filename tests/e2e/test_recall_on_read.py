@@ -67,6 +67,7 @@ def test_get_and_what_is_shown_of_it(server, client):
     evict(server, "shown-small")
     client.restore_object(Bucket="readers", Key="shown-small", RestoreRequest={"Days": 1, "GlacierJobParameters": {"Tier": "Expedited"}})
     assert client.get_object(Bucket="readers", Key="shown-small")["Body"].read() == b"small"
+    wait_for_restore(client, "shown-small")  # its bytes are there a moment before the catalog says so
     got, head = client.get_object(Bucket="readers", Key="shown-small"), client.head_object(Bucket="readers", Key="shown-small")
     listed = client.list_objects_v2(Bucket="readers", Prefix="shown-small", OptionalObjectAttributes=["RestoreStatus"])["Contents"][0]
     assert got["Restore"] == head["Restore"] and 'ongoing-request="false"' in head["Restore"]
@@ -93,6 +94,13 @@ def wait_for_landing(server, key):
     end = time.monotonic() + 120
     while (server.root / "readers" / key).is_symlink():
         assert time.monotonic() < end, f"{key} does not come back"
+        time.sleep(0.05)
+
+
+def wait_for_restore(client, key):
+    end = time.monotonic() + 120
+    while 'ongoing-request="true"' in client.head_object(Bucket="readers", Key=key)["Restore"]:
+        assert time.monotonic() < end, f"{key} is not restored"
         time.sleep(0.05)
 
 
